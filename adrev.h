@@ -102,7 +102,8 @@
 /* === core/config ============================================================
  * Define a switch before the header is included. Where it must be defined:
  *
- *     ADREV_REAL, ADREV_NO_THREADS   alike in all files of the program; if they
+ *     ADREV_REAL, ADREV_FIXED, ADREV_NO_THREADS, ADREV_CURRENT
+ *                                    alike in all files of the program; if they
  *                                    differ, gcc and clang refuse to link it
  *     ADREV_FUSE, ADREV_TRACE        alike in files that pass expressions to
  *                                    one another
@@ -116,9 +117,9 @@
  *
  *   offers  ADX_EXTERN ADX_ZERO ADX_STATIC_ASSERT ADX_INLINE ADX_CHECKED
  *           ADX_COLD ADX_NOINLINE ADX_APART ADX_UNUSED ADX_UNLIKELY ADX_LIKELY
- *           ADX_UNORDERED ADX_KNOWN ADX_OPAQUE ADX_LANES ADX_FAR ADX_FETCH
- *           ADX_FUSES ADX_QUIET ADX_LOUD ADX_SELDOM_BEGIN ADX_SELDOM_END
- *           ADX_API ADX_TRY ADX_THREAD
+ *           ADX_KNOWN ADX_OPAQUE ADX_FAST ADX_SELDOM ADX_LANES ADX_WORDS
+ *           ADX_FAR ADX_FETCH ADX_FUSES ADX_QUIET ADX_LOUD ADX_SELDOM_BEGIN
+ *           ADX_SELDOM_END ADX_API ADX_TRY ADX_THREAD
  * ========================================================================== */
 
 // ADREV_REAL    the type of a value: double or float.       default double
@@ -171,15 +172,40 @@
 #endif
 
 // ADREV_DEBUG   1: every statement knows its file and line.      default 0
-//   Costs 26 bytes and a function call per statement.
+//   Costs 26 bytes and a function call per statement. With ADREV_FIXED, needed
+//   in the file with ADREV_IMPLEMENTATION, too.
 #ifndef ADREV_DEBUG
 #define ADREV_DEBUG 0
 #endif
 
+// ADREV_FIXED   1: for small machines: no tapes but those of ad_tape_in, no
+//               hooks, no forks.                           default 0, 0 to 2
+//   A gradient then takes half of the code, and a recording fewer instructions.
+//   What would make a tape that grows, or set hooks, is not declared. Other
+//   headers than adrev_struct.h need 0. 2, in the file with
+//   ADREV_IMPLEMENTATION: nor are array or external statements defined, and
+//   sweeps need no code for them.
+#ifndef ADREV_FIXED
+#define ADREV_FIXED 0
+#endif
+
 // ADREV_STATIC     all functions are private to the including file: no symbols.
 //                  Numbers must not pass from such a file to another.
-// ADREV_NO_THREADS plain static state instead of thread-local, for targets
-//                  without thread-local storage.
+// ADREV_NO_THREADS plain static state instead of thread-local. That is the
+//                  default where there is no operating system that adrev knows
+//                  and the C library is newlib or picolibc, or the program is
+//                  freestanding; there ADREV_THREADS asks for thread-local
+//                  state.
+// ADREV_CURRENT    where the tape is kept that is current: an lvalue of type
+//                  ad_tape *, NULL at first, one for each task of the program.
+//                  For tasks of a real-time system, say
+//
+//                      struct ad_tape **my_slot(void);     // of this task
+//                      #define ADREV_CURRENT (*my_slot())
+//
+//                  Needs ADREV_FIXED. Without it one pointer serves all. Then,
+//                  too, an interrupt may record on a tape of its own, if it
+//                  makes that current and, when it ends, what ad_use returned.
 // ADREV_NO_STDLIB  no malloc: tapes come only from ad_tape_in and
 //                  ad_tape_new_with, and recorded functions need an allocator
 //                  in their options. (adrev_parallel.h calls malloc all the
@@ -228,10 +254,8 @@
 #define ADX_UNUSED __attribute__((unused))
 #define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ADX_LIKELY(condition) __builtin_expect(!!(condition), 1)
-#define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
 #define ADX_KNOWN(value) __builtin_constant_p((double)(value))
 #define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
-#define ADX_LANES 1
 #else
 #define ADX_INLINE static inline
 #define ADX_CHECKED
@@ -245,6 +269,32 @@
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
+// Inlined where speed counts; with ADREV_FIXED the compiler decides.
+#if ADREV_FIXED
+#define ADX_FAST   static ADX_UNUSED
+#define ADX_SELDOM ADX_NOINLINE
+#else
+#define ADX_FAST   ADX_INLINE
+#define ADX_SELDOM ADX_COLD
+#endif
+
+// Sweeps of several directions work on vectors, where there are registers for
+// them. Without these a sweep takes the directions one by one, with less code.
+#if (defined __GNUC__ || defined __clang__)                                 \
+    && (UINTPTR_MAX > 0xffffffff || defined __SSE2__ || defined __ARM_NEON  \
+        || defined __wasm_simd128__ || defined __ALTIVEC__)
+#define ADX_LANES 1
+#endif
+
+// Whether a compound id is read and written as one word: where that is one
+// access to memory.
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__     \
+    && UINTPTR_MAX > 0xffffffff
+#define ADX_WORDS 1
+#else
+#define ADX_WORDS 0
+#endif
+
 // Prefetches memory that is written or read in order, this far ahead. (burgers,
 // gcc: 28 instead of 42 times as long as the plain program. Any distance from 2
 // to 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to
@@ -254,6 +304,16 @@
 #define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
 #else
 #define ADX_FETCH(address) ((void)(address))
+#endif
+
+// Whether state is thread-local. Without an operating system there are no
+// threads, and what would find thread-local memory is often missing, too.
+#if !defined ADREV_NO_THREADS && !defined ADREV_THREADS                     \
+    && (defined __NEWLIB__ || defined __PICOLIBC__ || defined __AVR__       \
+        || (defined __STDC_HOSTED__ && !__STDC_HOSTED__))                   \
+    && !defined __unix__ && !defined __APPLE__ && !defined _WIN32           \
+    && !defined __wasm__
+#define ADREV_NO_THREADS
 #endif
 
 // Whether an expression is recorded as one statement, which takes GNU C's
@@ -334,6 +394,14 @@
 #define ADX_THREAD _Thread_local
 #endif
 
+#if ADREV_FIXED && ADREV_TRACE && !defined ADX_TRACE_UNSET
+#error "ADREV_FIXED: there are no hooks, and nothing for ADREV_TRACE to tell"
+#endif
+#if defined ADREV_CURRENT && !ADREV_FIXED
+#error "ADREV_CURRENT needs ADREV_FIXED"
+#endif
+
+ADX_STATIC_ASSERT(ADREV_FIXED >= 0 && ADREV_FIXED <= 2, "ADREV_FIXED: 0 to 2");
 ADX_STATIC_ASSERT(ADREV_FUSE >= 1 && ADREV_FUSE <= 12, "ADREV_FUSE: 1 to 12");
 ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
 ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");
@@ -539,8 +607,8 @@ template <class Number, unsigned how> struct adx_convert;
  * occurs in two statements, what they contribute is added in the sweep.)
  *
  *   needs   core/config cpp/members
- *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
- *           ADX_RECORDED ADX_DUAL
+ *   offers  adx_current adx_now adx_operand adx_slot adx_head ADX_WIDTHS
+ *           adx_number ADX_RECORDED ADX_DUAL
  * ========================================================================== */
 
 typedef ADREV_REAL ad_real;
@@ -550,14 +618,26 @@ typedef ADREV_REAL ad_real;
 // of the implementation is defined. Private copies (ADREV_STATIC) take no part
 // in this.
 #ifdef ADREV_NO_THREADS
-#define adx_now adx_now_without_threads     // so that the linker names it, too
-#define ADX_ALIKE_(real)                                                    \
-    adx_ADREV_REAL_##real##_and_ADREV_NO_THREADS_in_all_files
+#if ADREV_FIXED             // so that the linker names it, too
+#define adx_current adx_current_without_threads
 #else
-#define ADX_ALIKE_(real) adx_ADREV_REAL_##real##_in_all_files
+#define adx_now adx_now_without_threads
 #endif
-#define ADX_ALIKE_OF(real) ADX_ALIKE_(real)
-#define ADX_ALIKE ADX_ALIKE_OF(ADREV_REAL)
+#define ADX_ALIKE_THREADS _and_ADREV_NO_THREADS
+#else
+#define ADX_ALIKE_THREADS
+#endif
+#ifdef ADREV_CURRENT
+#define ADX_ALIKE_FIXED _and_ADREV_FIXED_and_ADREV_CURRENT
+#elif ADREV_FIXED
+#define ADX_ALIKE_FIXED _and_ADREV_FIXED
+#else
+#define ADX_ALIKE_FIXED
+#endif
+#define ADX_ALIKE_(real, threads, fixed)                                    \
+    adx_ADREV_REAL_##real##threads##fixed##_in_all_files
+#define ADX_ALIKE_OF(real, threads, fixed) ADX_ALIKE_(real, threads, fixed)
+#define ADX_ALIKE ADX_ALIKE_OF(ADREV_REAL, ADX_ALIKE_THREADS, ADX_ALIKE_FIXED)
 #if !defined ADREV_STATIC && (defined __GNUC__ || defined __clang__)
 ADX_EXTERN const char ADX_ALIKE;
 static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;
@@ -1465,14 +1545,16 @@ typedef void ad_vector_fn(const ad_rev *x, ad_rev *y, void *ctx);
 //   memory       a few hundred bytes now; when recording, blocks of ADREV_BLOCK
 //                bytes and more; when sweeping, adjoints
 //   see          examples/01_derivative.c
-#ifndef ADREV_NO_STDLIB
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED
 ADX_API ad_tape *ad_tape_new(void);
 #endif
 
 // The same with the caller's allocator. The struct is copied.
 //
 //   returns      NULL if out of memory, or if a function is missing
+#if !ADREV_FIXED
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator);
+#endif
 
 // A tape in fixed memory: nothing is ever allocated. The adjoints of a sweep
 // lie in the same buffer, where room for one adjoint per value is left free.
@@ -1665,7 +1747,7 @@ ADX_TRY ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 
 // Everything in one call: inputs, program, sweep. Records on the current tape,
 // behind what is there, and leaves the tape as it was; without a current tape,
-// on one of its own, which allocates.
+// on one of its own, which allocates (with ADREV_FIXED: ADREV_ENOTAPE).
 //
 //   x   [n]      in    point
 //   y            out   value; may be NULL
@@ -1767,7 +1849,9 @@ typedef struct ad_hooks {
 // Sets the hooks of a tape. The struct is copied; NULL sets none, as at the
 // beginning. While a function that has inputs is recorded on the tape
 // (adrev_function.h), this call fails the tape with ADREV_EHOOK.
+#if !ADREV_FIXED
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks);
+#endif
 
 // The rows of core/operations, [ADREV_OP_COUNT].
 ADX_API const ad_op_info *ad_op_table(void);
@@ -2284,13 +2368,15 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
  * and calls one inlined function for each of its operands. What is left of a
  * whole expression is its arithmetic, one test, and one write to the tape.
  *
- *   offers  adx_context ADX_SUM ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED
- *           ADX_HOW adx_record_apart adx_traced adx_traced_1 adx_traced_2
- *           adx_observed adx_observed_exponent adx_refuse ADX_CALLED_1
- *           ADX_CALLED_2 ADX_CALLED_3 adx_call_* adx_call_choose adx_call_rec
- *           adx_call_dual adx_call_value adx_call_detach adx_call_acc_rev
- *           adx_call_acc_fwd adx_here adx_compound adx_word adx_name
- *           adx_numbered adx_passive adx_room adx_plain_rev adx_plain_fwd
+ *   offers  adx_context ADX_TRACED ADX_SINK ADX_SINCE adx_none ADX_SUM
+ *           ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED ADX_HOW adx_record_apart
+ *           adx_traced adx_traced_1 adx_traced_2 adx_observed
+ *           adx_observed_exponent adx_refuse ADX_CALLED_1 ADX_CALLED_2
+ *           ADX_CALLED_3 adx_call_* adx_call_choose adx_call_rec adx_call_dual
+ *           adx_call_value adx_call_detach adx_call_acc_rev adx_call_acc_fwd
+ *           adx_here adx_compound adx_word adx_name adx_numbered adx_passive
+ *           adx_bits ADX_SPECIAL adx_bits_shifted adx_is_zero adx_is_nan
+ *           ADX_UNORDERED adx_room adx_plain_rev adx_plain_fwd
  *           adx_plain_number adx_plain_float adx_detach_rev adx_detach_fwd
  *           ADX_OWN_TYPES ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_
  *           adx_proper adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
@@ -2310,20 +2396,58 @@ typedef struct adx_context {
                             // load both at once, and wait for both stores
     size_t seq;             // id of the last value
     size_t job;             // of this recording; 0: no tape
+#if !ADREV_FIXED
     size_t trace;           // 1: the hook wants every operation
+#endif
     ad_tape *tape;          // NULL: no tape
+#if !ADREV_FIXED
     size_t sink;            // the operand that stands for a constant: 0, or a
                             // value of this job if others sweep the same tape
     size_t since;           // where values up to this one lie on the tape
                             // depends on the schedule of threads
+#endif
     const char *file;       // of the latest operation, with ADREV_DEBUG
     int line;
 } adx_context;
 
+// With ADREV_FIXED a tape's context stays in the tape, and a pointer says which
+// is current: so an interrupt, or the scheduler of a real-time system,
+// exchanges one word, and there is nothing that it could find half done.
+// Otherwise the context of the current tape is in a thread-local variable,
+// which takes one load less for everything.
+#if ADREV_FIXED
+#define ADX_TRACED false
+#define ADX_SINK   ((size_t)0)
+#define ADX_SINCE  ((size_t)0)
+#ifdef ADREV_STATIC
+static adx_context adx_none ADX_UNUSED;
+#else
+ADX_EXTERN adx_context adx_none;            // where no tape is current
+#endif
+#ifdef ADREV_CURRENT
+ADX_INLINE adx_context *adx_context_of_task(void)
+{
+    ad_tape *t = ADREV_CURRENT;
+    return t == NULL ? &adx_none : (adx_context *)(void *)t;
+}
+#define adx_now (*adx_context_of_task())
+#else
+#ifdef ADREV_STATIC
+static ADX_THREAD adx_context *adx_current ADX_UNUSED = &adx_none;
+#else
+ADX_EXTERN ADX_THREAD adx_context *adx_current;
+#endif
+#define adx_now (*adx_current)
+#endif
+#else
+#define ADX_TRACED adx_now.trace
+#define ADX_SINK   adx_now.sink
+#define ADX_SINCE  adx_now.since
 #ifdef ADREV_STATIC
 static ADX_THREAD adx_context adx_now ADX_UNUSED;
 #else
 ADX_EXTERN ADX_THREAD adx_context adx_now;
+#endif
 #endif
 
 // A header: the number of operands and, for a running sum, this flag: the
@@ -2341,6 +2465,7 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 // Functions of the implementation, in tape/apart and tape/hooks.
 ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
                                 unsigned zero, uint64_t into);
+#if !ADREV_FIXED
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
 ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a, ad_real fa);
@@ -2349,6 +2474,7 @@ ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
 ADX_API void adx_observed_exponent(ad_rev x, int k);
 ADX_API void adx_refuse(void);
+#endif
 
 // Operators as functions, for number/called. `how` is ADX_HOW of the file that
 // calls them.
@@ -2392,7 +2518,7 @@ ADX_INLINE uint64_t adx_compound(size_t job, size_t seq)
 // The compound id, in one load.
 ADX_INLINE uint64_t adx_word(const ad_rev *x)
 {
-#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if ADX_WORDS
     uint64_t id;
     memcpy(&id, (const char *)x + offsetof(ad_rev, seq), sizeof id);
     return id;
@@ -2407,7 +2533,7 @@ ADX_INLINE uint64_t adx_word(const ad_rev *x)
 ADX_INLINE void adx_name(ad_rev *x, ad_real v, uint64_t id)
 {
     x->v = v;
-#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if ADX_WORDS
     memcpy((char *)x + offsetof(ad_rev, seq), &id, sizeof id);
 #else
     x->seq = (uint32_t)id;
@@ -2424,17 +2550,72 @@ ADX_INLINE ad_rev adx_numbered(ad_real v, uint64_t id)
 
 ADX_INLINE ad_rev adx_passive(ad_real v) { return adx_numbered(v, 0); }
 
+#if ADREV_FIXED         // nothing is traced, so nobody calls these
+ADX_INLINE ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
+                             ad_rev b, ad_real fb, ad_rev c, ad_real fc)
+{
+    (void)code; (void)a; (void)fa; (void)b; (void)fb; (void)c; (void)fc;
+    return adx_passive(v);
+}
+
+ADX_INLINE void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b)
+{
+    (void)code; (void)v; (void)a; (void)b;
+}
+
+ADX_INLINE void adx_observed_exponent(ad_rev x, int k) { (void)x; (void)k; }
+ADX_INLINE void adx_refuse(void) { }
+#define adx_traced_1(code, v, a, fa) adx_traced(code, v, a, fa, a, fa, a, fa)
+#define adx_traced_2(code, v, a, fa, b, fb)                                 \
+    adx_traced(code, v, a, fa, b, fb, b, fb)
+#endif
+
+// Whether a is zero, or NaN, asked of its bits where a comparison of numbers is
+// a function call. Their leftmost one, the sign, does not matter.
+#define ADX_BITS_double uint64_t
+#define ADX_BITS_float  uint32_t
+typedef ADX_JOIN(ADX_BITS_, ADREV_REAL) adx_bits;
+#define ADX_SPECIAL (~(adx_bits)0 << (sizeof(ad_real) == 4 ? 24 : 53))
+
+ADX_INLINE adx_bits adx_bits_shifted(ad_real a)
+{
+    adx_bits bits;
+    memcpy(&bits, &a, sizeof bits);
+    return (adx_bits)(bits << 1);
+}
+
+ADX_INLINE bool adx_is_zero(ad_real a)
+{
+    return ADREV_FIXED ? adx_bits_shifted(a) == 0 : a == 0;
+}
+
+ADX_INLINE bool adx_is_nan(ad_real a)
+{
+    return ADREV_FIXED ? adx_bits_shifted(a) > ADX_SPECIAL : a != a;
+}
+
+#if defined __SOFTFP__ || (defined __riscv && !defined __riscv_flen)
+#define ADX_UNORDERED(a, b) (adx_is_nan(a) | adx_is_nan(b))
+#else
+#define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
+#endif
+
+// Fixed memory keeps room for an adjoint of each value, besides what is
+// reserved.
 ADX_INLINE bool adx_room(size_t need)
 {
-    return (size_t)((const char *)adx_now.head - (const char *)adx_now.op)
-        >= need + adx_now.reserved;
+    size_t gap = (size_t)((const char *)adx_now.head
+                          - (const char *)adx_now.op);
+    if (ADREV_FIXED)
+        gap -= adx_now.seq * sizeof(ad_real);
+    return gap >= need + adx_now.reserved;
 }
 
 // The plain value. The program may do anything with it, so the trace hook is
 // told of a constant.
 ADX_INLINE ad_real adx_plain_rev(ad_rev x)
 {
-    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
+    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(ADX_TRACED))
         adx_observed(ADREV_OP_detach, x.v, x, x);
     return x.v;
 }
@@ -2445,7 +2626,7 @@ ADX_INLINE ad_real adx_plain_float(float x) { return (ad_real)x; }
 
 ADX_INLINE ad_rev adx_detach_rev(ad_rev x)
 {
-    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
+    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(ADX_TRACED))
         return adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
     return adx_passive(x.v);
 }
@@ -2532,7 +2713,7 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
 
 // Whether each statement has to be looked at: because its place is noted, or a
 // hook is told.
-#define ADX_LOOK (ADREV_DEBUG || (ADREV_TRACE && adx_now.trace))
+#define ADX_LOOK (ADREV_DEBUG || (ADREV_TRACE && ADX_TRACED))
 
 ADX_INLINE ad_real adx_exponent(int k) { return (ad_real)k; }
 #ifdef __cplusplus
@@ -2934,7 +3115,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         uint64_t other = 0;                                                 \
         uint64_t any = 0;                                                   \
         ADX_SLOTS_##N(ADX_OTHER_VARIABLE)                                   \
-        return (other == 0) & (any >> 32 != 0) & (adx_now.sink == 0);       \
+        return (other == 0) & (any >> 32 != 0) & (ADX_SINK == 0);       \
     }                                                                       \
     ADX_INLINE bool ADX_NAME(fits, N)(const ad_expr_##N *e)                 \
     {                                                                       \
@@ -2962,8 +3143,9 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         ADX_SLOTS_##N(ADX_LOCAL)                                            \
         ADX_PAIRS_##N(ADX_MERGE)                                            \
         ADX_SLOTS_##N(ADX_COUNT_IN)                                         \
+        const size_t last = adx_now.seq;                                    \
         bool sum = adx_may_sum(n, e->slot[0].d) & (d0 == 1)                 \
-                 & ((uint32_t)e->slot[0].id == adx_now.seq);                \
+                 & ((uint32_t)e->slot[0].id == last);                       \
         ADX_FETCH((uintptr_t)op + ADX_FAR);                                 \
         ADX_SLOTS_##N(ADX_PUT)                                              \
         return adx_commit(e->head.v, op, sum ? ADX_SUM | (n - 1) : n);      \
@@ -2981,7 +3163,8 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
     ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(rec, N)(ad_expr_##N e)           \
     {                                                                       \
         uint64_t into = ADX_NAME(into, N)(&e);                              \
-        if (ADX_LIKELY((ADX_NAME(here, N)(&e) || ADX_NAME(known, N)(&e))    \
+        if (ADX_LIKELY((ADX_NAME(here, N)(&e)                               \
+                        || (!ADREV_FIXED && ADX_NAME(known, N)(&e)))        \
                        && ADX_NAME(fits, N)(&e)))                           \
             return ADX_NAME(write, N)(&e, into);                            \
         return ADX_NAME(apart, N)(&e, into);                                \
@@ -3215,11 +3398,11 @@ ADX_INLINE ad_rev ADX_NAME(node, dual)(const ad_expr_dual *e)
 #define ADX_NODE(x) ADX_CALL(node, x)(&(x))
 #if ADREV_TRACE
 #define ADX_WATCH(r, told)                                                  \
-    if (ADX_ACTIVE(adx_n) && ADX_UNLIKELY(adx_now.trace))                   \
+    if (ADX_ACTIVE(adx_n) && ADX_UNLIKELY(ADX_TRACED))                   \
         ADX_CALL(watch, r)(&(r), told);
 #define ADX_OBSERVE(code, v, x, y)                                          \
     if (ADX_ACTIVE(ADX_WIDTH(x) + ADX_WIDTH(y))                             \
-        && ADX_UNLIKELY(adx_now.trace))                                     \
+        && ADX_UNLIKELY(ADX_TRACED))                                     \
         adx_observed(code, v, ADX_NODE(x), ADX_NODE(y));
 #else
 #define ADX_WATCH(r, told)
@@ -3316,13 +3499,13 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
 #define ADX_DEFINE(N)                                                       \
     ADX_INLINE ad_real ADX_NAME(plain, N)(ad_expr_##N e)                    \
     {                                                                       \
-        if (ADREV_TRACE && ADX_UNLIKELY(adx_now.trace))                     \
+        if (ADREV_TRACE && ADX_UNLIKELY(ADX_TRACED))                     \
             return adx_plain_rev(ADX_NAME(node, N)(&e));                    \
         return e.head.v;                                                    \
     }                                                                       \
     ADX_INLINE ad_rev ADX_NAME(detach, N)(ad_expr_##N e)                    \
     {                                                                       \
-        if (ADREV_TRACE && ADX_UNLIKELY(adx_now.trace))                     \
+        if (ADREV_TRACE && ADX_UNLIKELY(ADX_TRACED))                     \
             return adx_detach_rev(ADX_NAME(node, N)(&e));                   \
         return adx_passive(e.head.v);                                       \
     }                                                                       \
@@ -3462,7 +3645,7 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
         ADX_LET adx_y_ = -(ad_real)adx_k_
 #if ADREV_TRACE
 #define ADX_KEEP_EXPONENT                                                   \
-        if (ADX_ACTIVE(ADX_WIDTH(adx_t)) && ADX_UNLIKELY(adx_now.trace))    \
+        if (ADX_ACTIVE(ADX_WIDTH(adx_t)) && ADX_UNLIKELY(ADX_TRACED))    \
             adx_observed_exponent(ADX_NODE(adx_t), adx_k_);
 #else
 #define ADX_KEEP_EXPONENT
@@ -3633,7 +3816,7 @@ ADX_INLINE adx_number adx_apply_frexp(adx_number a, int *exponent, adx_op_2 *f)
 {
     const int k = adx_exponent_of(a.v);
     *exponent = k;
-    if (ADREV_TRACE && adx_now.trace && (a.kind & ADX_RECORDED))
+    if (ADREV_TRACE && ADX_TRACED && (a.kind & ADX_RECORDED))
         adx_observed_exponent(adx_numbered(a.v, a.id), k);
     return f(ADX_HOW, a, adx_constant(-(ad_real)k));
 }
@@ -4566,6 +4749,7 @@ template <> class numeric_limits<adrev::ad_fwd>
  *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
  *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
  *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
+ *           adx_has_fixed_memory adx_is_observed adx_has_forks adx_annex_of
  *           adx_bottom adx_top_of_block adx_open_bottom adx_gap adx_round_up
  *           ADX_JOB_BATCH ADX_JOB_BEYOND adx_next_job adx_take_jobs
  *           adx_new_job adx_fail_because adx_fail adx_failed
@@ -4718,31 +4902,44 @@ typedef ad_rev adx_observer(void *user, ad_opcode code, ad_rev a, ad_rev b,
                             ad_rev c, ad_real v, uint32_t id);
 
 struct ad_tape {
-    _Alignas(8) adx_context rest;   // while it is not current
+    _Alignas(8) adx_context rest;   // while it is not current; with
+                                    // ADREV_FIXED always
+#if !ADREV_FIXED
     adx_context *live;              // rest, or the thread's adx_now
+#endif
     adx_block *first;
     adx_block *block;               // the one being written
+#if !ADREV_FIXED
     ad_real *adjoint;               // for the sweeps; not in fixed memory
     size_t adjoint_count;
+#endif
     size_t bytes;                   // bytes in blocks and adjoints
     size_t most;                    // the most bytes needed before a rewind
     size_t scratch;                 // further numbers that a sweep needs for
                                     // each direction
+#if !ADREV_FIXED
     size_t open;                    // open forks: while there is one, the tape
                                     // is neither swept nor cleared, except the
                                     // part of it that ad_grad has recorded
     const adx_annex *annex;         // or NULL
     void *annexed;                  // the annex's own data
+#endif
     adx_extended *last;             // the last one whose rule has destroy
     uint16_t *start;                // `head` before the first entry
     size_t lead;                    // values before the first entry: inputs
     ad_mark floor;                  // sweeps end here
+#if !ADREV_FIXED
     adx_observer *observer;         // set: a function is recorded, and the tape
                                     // is not swept. Its user is the hooks'
+#endif
     uint16_t *sealed;               // a mark stands at this head: inputs after
                                     // it need a new entry
+#if ADREV_FIXED
+    uint32_t next_job;              // of this tape's batch
+#else
     ad_allocator allocator;         // alloc NULL: fixed memory
     ad_hooks hooks;
+#endif
     adx_failure failure;
     ad_status status;
     bool one_way;                   // a statement cannot go forward
@@ -4764,13 +4961,53 @@ ADX_STATIC_ASSERT(sizeof(ad_tape) % 8 == 0, "the block behind it, too");
 
 #ifndef ADREV_STATIC
 const char ADX_ALIKE = 0;
+#if ADREV_FIXED
+adx_context adx_none;
+#ifndef ADREV_CURRENT
+ADX_THREAD adx_context *adx_current = &adx_none;
+#endif
+#else
 ADX_THREAD adx_context adx_now;
+#endif
 #if ADREV_COUNT
 ADX_THREAD ad_count_both ad_counts;
 #endif
 #endif
 
-static adx_context *adx_live(const ad_tape *t) { return t->live; }
+// What tapes have that grow, and others do not.
+#if ADREV_FIXED
+static inline adx_context *adx_live(const ad_tape *t)
+{
+    return (adx_context *)(uintptr_t)&t->rest;
+}
+static inline bool adx_has_fixed_memory(const ad_tape *t)
+{
+    (void)t;
+    return true;
+}
+static inline bool adx_is_observed(const ad_tape *t) { (void)t; return false; }
+static inline bool adx_has_forks(const ad_tape *t) { (void)t; return false; }
+static inline const adx_annex *adx_annex_of(const ad_tape *t)
+{
+    (void)t;
+    return NULL;
+}
+#else
+static inline adx_context *adx_live(const ad_tape *t) { return t->live; }
+static inline bool adx_has_fixed_memory(const ad_tape *t)
+{
+    return t->allocator.alloc == NULL;
+}
+static inline bool adx_is_observed(const ad_tape *t)
+{
+    return t->observer != NULL;
+}
+static inline bool adx_has_forks(const ad_tape *t) { return t->open > 0; }
+static inline const adx_annex *adx_annex_of(const ad_tape *t)
+{
+    return t->annex;
+}
+#endif
 
 static const adx_operand *adx_bottom(const adx_block *b)
 {
@@ -4801,7 +5038,7 @@ static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
  * take the numbers in batches: an atomic operation per recording would cost as
  * much as a small gradient. When all have been used, numbers come again.     */
 
-#define ADX_JOB_BATCH 4096u
+#define ADX_JOB_BATCH (ADREV_FIXED ? 256u : 4096u)
 
 // A number that no job has: that of what lies behind the arrays that a function
 // is given (sweep/session).
@@ -4810,6 +5047,11 @@ static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 static _Atomic uint32_t adx_jobs;
 #define ADX_TAKE_JOBS() atomic_fetch_add(&adx_jobs, ADX_JOB_BATCH)
+#elif defined __GCC_ATOMIC_INT_LOCK_FREE && __GCC_ATOMIC_INT_LOCK_FREE == 2 \
+    && __SIZEOF_INT__ == 4
+static uint32_t adx_jobs;       // interrupts take numbers, too
+#define ADX_TAKE_JOBS()                                                     \
+    __atomic_fetch_add((unsigned *)&adx_jobs, ADX_JOB_BATCH, __ATOMIC_RELAXED)
 #else
 static uint32_t adx_jobs;
 #define ADX_TAKE_JOBS() ((adx_jobs += ADX_JOB_BATCH) - ADX_JOB_BATCH)
@@ -4824,20 +5066,30 @@ static uint32_t adx_jobs;
 #define ADX_JOB_ORIGIN 0
 #endif
 
+// With ADREV_FIXED each tape has a batch of its own, so that an interrupt that
+// records on another one finds nothing half done.
+#if ADREV_FIXED
+#define ADX_NEXT_JOB(t) ((t)->next_job)
+#else
 static ADX_THREAD uint32_t adx_next_job;
+#define ADX_NEXT_JOB(t) adx_next_job
+#endif
 
 static uint32_t adx_take_jobs(void)
 {
     uint32_t first = ADX_TAKE_JOBS() + ADX_JOB_ORIGIN;
+    if (ADREV_FIXED)        // multiples of the batch are no jobs (adx_new_job)
+        return first;
     return first == ADX_JOB_BEYOND ? ADX_TAKE_JOBS() + ADX_JOB_ORIGIN : first;
 }
 
-static uint32_t adx_new_job(void)
+static uint32_t adx_new_job(ad_tape *t)
 {
     // Multiples of the batch are left out, 0 among them.
-    if (adx_next_job % ADX_JOB_BATCH == 0)
-        adx_next_job = adx_take_jobs() + 1;
-    return adx_next_job++;
+    (void)t;
+    if (ADX_NEXT_JOB(t) % ADX_JOB_BATCH == 0)
+        ADX_NEXT_JOB(t) = adx_take_jobs() + 1;
+    return ADX_NEXT_JOB(t)++;
 }
 
 /* --- failure ------------------------------------------------------------- */
@@ -4853,7 +5105,7 @@ ADX_COLD static void adx_fail_because(ad_tape *t, ad_status status,
         t->status = status;
         t->failure = (adx_failure){ c->file, why, 0, c->line };
     }
-    c->reserved = adx_gap(c);
+    c->reserved = ADREV_FIXED ? SIZE_MAX / 2 : adx_gap(c);
 }
 
 static void adx_fail(ad_tape *t, ad_status status)
@@ -4909,13 +5161,14 @@ ADX_API size_t ad_tape_missing(const ad_tape *t)
  * fixed memory.
  *
  *   needs   number/recording tape/layout
- *   offers  adx_fits_exactly adx_fail_full adx_settle_room adx_enter_block
- *           adx_alloc adx_free adx_add_block adx_next_block adx_make_room
- *           adx_grow adx_libc adx_is_allocator adx_allocator_or adx_size_plus
+ *   offers  adx_admit adx_settle adx_settle_room adx_enter_block adx_alloc
+ *           adx_free adx_add_block adx_next_block adx_make_room adx_grow
+ *           adx_libc adx_is_allocator adx_allocator_or adx_size_plus
  *           adx_size_times adx_magnitude ADX_MOST_ELEMENTS adx_no_array
  *           adx_spread_of adx_take adx_drop adx_extend
  * ========================================================================== */
 
+#if !ADREV_FIXED
 // How many bytes of the gap may be written before this is asked again. Fixed
 // memory keeps an adjoint for each value free in the gap, of which the test in
 // adx_room knows nothing. That test stays correct because it sees only a part
@@ -4927,13 +5180,14 @@ static size_t adx_usable_bytes(const ad_tape *t, const adx_context *c)
     size_t usable = adx_gap(c);
     size_t left = ADREV_VALUES - c->seq;
 
-    if (t->allocator.alloc == NULL) {
+    if (adx_has_fixed_memory(t)) {
         size_t adjoints = (c->seq + 2 + t->scratch) * sizeof(ad_real) + 8;
         size_t free = usable > adjoints ? usable - adjoints : 0;
         usable = free / (ADX_LEAST + sizeof(ad_real)) * ADX_LEAST;
     }
     return usable / ADX_LEAST > left ? left * ADX_LEAST : usable;
 }
+#endif
 
 // Bytes that an entry with these operands and values needs in the gap of fixed
 // memory, together with all adjoints. Without operands: that further values of
@@ -4953,7 +5207,7 @@ static bool adx_fits_exactly(const ad_tape *t, const adx_context *c,
                              size_t operands, size_t values)
 {
     size_t gap = adx_gap(c);
-    if (t->allocator.alloc == NULL)
+    if (adx_has_fixed_memory(t))
         return gap >= adx_need_of(t, c, operands, values);
     size_t data = operands * sizeof(adx_operand);
     return gap >= (operands == 0 ? 0 : sizeof(uint16_t) + data);
@@ -4971,6 +5225,35 @@ static void adx_fail_full(ad_tape *t, const adx_context *c, size_t operands,
         t->failure.missing = adx_round_up(need - adx_gap(c));
 }
 
+// Whether so many values and such an entry may be added. If not, the tape
+// fails.
+static bool adx_admit(ad_tape *t, adx_context *c, size_t operands,
+                      size_t values)
+{
+    if (values > ADREV_VALUES - c->seq)
+        adx_fail(t, ADREV_ELIMIT);
+    else if (adx_fits_exactly(t, c, operands, values))
+        return true;
+    else
+        adx_fail_full(t, c, operands, values);
+    return false;
+}
+
+#if ADREV_FIXED
+// Says what is reserved in the gap, besides an adjoint for each value: adjoints
+// of the sink and of the next value, and what aligns them.
+static void adx_settle(ad_tape *t, adx_context *c)
+{
+    c->reserved = t->status != ADREV_OK ? SIZE_MAX / 2
+                : (t->scratch + 2) * sizeof(ad_real)
+                  + (sizeof(adx_operand) % 8 == 0 ? 0 : 4);
+}
+
+static bool adx_settle_room(ad_tape *t, adx_context *c, size_t need)
+{
+    return adx_fits_exactly(t, c, need / sizeof(adx_operand), 1);
+}
+#else
 // Opens as much of the gap as is safe, and at least `need` if that fits. False:
 // it does not fit.
 static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
@@ -4990,13 +5273,19 @@ static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
 
 static inline bool adx_settle_room(ad_tape *t, adx_context *c, size_t need)
 {
-    if (t->allocator.alloc == NULL || t->status != ADREV_OK || c->trace
+    if (adx_has_fixed_memory(t) || t->status != ADREV_OK || c->trace
         || adx_gap(c) > ADX_BLOCK_MOST
         || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
         return adx_settle_exactly(t, c, need);
     c->reserved = 0;            // nearly all tapes: the whole gap is safe
     return adx_gap(c) >= need;
 }
+
+static inline void adx_settle(ad_tape *t, adx_context *c)
+{
+    adx_settle_room(t, c, 0);
+}
+#endif
 
 // Makes b the block that is written.
 static void adx_enter_block(ad_tape *t, adx_context *c, adx_block *b)
@@ -5007,6 +5296,7 @@ static void adx_enter_block(ad_tape *t, adx_context *c, adx_block *b)
     t->start = b == t->first ? c->head : t->start;
 }
 
+#if !ADREV_FIXED
 static void *adx_alloc(ad_tape *t, size_t bytes)
 {
     void *p = t->allocator.alloc(bytes, t->allocator.user);
@@ -5053,22 +5343,9 @@ static adx_block *adx_next_block(ad_tape *t, size_t need)
     return b != NULL && b->bytes >= need ? b : adx_add_block(t, need);
 }
 
-// Makes room for an entry in this block or in the next. `values` is how many it
-// makes; fixed memory needs room for one even if it makes none.
-static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
-                          size_t values)
+// Goes to the next block; false: no memory.
+static bool adx_begin_block(ad_tape *t, adx_context *c, size_t need)
 {
-    if (c->seq >= ADREV_VALUES) {
-        adx_fail(t, ADREV_ELIMIT);
-        return false;
-    }
-    if (t->block != NULL && adx_settle_room(t, c, need))
-        return true;
-    if (t->allocator.alloc == NULL) {
-        adx_fail_full(t, c, need / sizeof(adx_operand), values + (values == 0));
-        return false;
-    }
-
     adx_block *b = adx_next_block(t, need);
     if (b == NULL) {
         adx_fail(t, ADREV_ENOMEM);
@@ -5081,6 +5358,28 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
     adx_enter_block(t, c, b);
     return adx_settle_room(t, c, need);
 }
+#endif
+
+// Makes room for an entry in this block or in the next. `values` is how many it
+// makes; fixed memory needs room for one even if it makes none.
+static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
+                          size_t values)
+{
+#if ADREV_FIXED
+    return adx_admit(t, c, need / sizeof(adx_operand), values + (values == 0));
+#else
+    if (c->seq >= ADREV_VALUES) {
+        adx_fail(t, ADREV_ELIMIT);
+        return false;
+    }
+    if (t->block != NULL && adx_settle_room(t, c, need))
+        return true;
+    if (!adx_has_fixed_memory(t))
+        return adx_begin_block(t, c, need);
+    adx_fail_full(t, c, need / sizeof(adx_operand), values + (values == 0));
+    return false;
+#endif
+}
 
 // Makes room for a statement on the current tape. False: there is no tape, or
 // it has failed.
@@ -5089,7 +5388,7 @@ ADX_COLD static bool adx_grow(size_t need)
     ad_tape *t = adx_now.tape;
     if (t == NULL || t->status != ADREV_OK)
         return false;
-    if (adx_now.trace) {
+    if (ADX_TRACED) {
         adx_fail_because(t, ADREV_EHOOK, "code that was compiled without "
                          "ADREV_TRACE records while operations are traced");
         return false;
@@ -5097,7 +5396,7 @@ ADX_COLD static bool adx_grow(size_t need)
     return adx_make_room(t, &adx_now, need, 1);
 }
 
-#ifndef ADREV_NO_STDLIB
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED
 static void *adx_malloc(size_t bytes, void *user)
 {
     (void)user;
@@ -5123,7 +5422,7 @@ static inline const ad_allocator *adx_allocator_or(const ad_allocator *a)
 {
     if (adx_is_allocator(a))
         return a;
-#ifdef ADREV_NO_STDLIB
+#if defined ADREV_NO_STDLIB || ADREV_FIXED
     return NULL;
 #else
     return &adx_libc;
@@ -5152,7 +5451,7 @@ static inline size_t adx_magnitude(ptrdiff_t step)
 #define ADX_MOST_ELEMENTS (SIZE_MAX / 64)
 
 // Whether an array of n elements is impossible or missing.
-static inline bool adx_no_array(size_t n, const void *x)
+ADX_INLINE bool adx_no_array(size_t n, const void *x)
 {
     return n > ADX_MOST_ELEMENTS || (n > 0 && x == NULL);
 }
@@ -5193,7 +5492,8 @@ static inline void adx_drop(const ad_allocator *a, void *p)
 // program has replaced malloc alone by a macro.
 static inline bool adx_is_library(const ad_allocator *a)
 {
-#if !defined ADREV_NO_STDLIB && (!defined malloc || defined realloc)
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED                                \
+    && (!defined malloc || defined realloc)
     return a->alloc == adx_malloc;
 #else
     (void)a;
@@ -5207,7 +5507,7 @@ static inline bool adx_is_library(const ad_allocator *a)
 static inline void *adx_retake(const ad_allocator *a, void *old, size_t n,
                                size_t more, size_t size)
 {
-#ifndef ADREV_NO_STDLIB
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED
     if (adx_is_library(a)) {
         size_t bytes = adx_room_of(more, size);
         return bytes == SIZE_MAX ? NULL : realloc(old, bytes);
@@ -5334,20 +5634,14 @@ static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
     ad_tape *t = c->tape;
     size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
 
-    if (t->status != ADREV_OK || !adx_make_room(t, c, need, values))
+    if (t->status != ADREV_OK || !adx_make_room(t, c, need, values)
+        || (!ADREV_FIXED && !adx_admit(t, c, operands, values)))
         return NULL;
-    if (values > ADREV_VALUES - c->seq) {
-        adx_fail(t, ADREV_ELIMIT);
-        return NULL;
-    }
-    if (!adx_fits_exactly(t, c, operands, values)) {
-        adx_fail_full(t, c, operands, values);
-        return NULL;
-    }
     c->op += operands;
     *--c->head = (uint16_t)header;
     c->seq += values;
-    adx_settle_room(t, c, 0);
+    if (!ADREV_FIXED)
+        adx_settle(t, c);
     return c->op - operands;
 }
 
@@ -5375,7 +5669,7 @@ typedef struct adx_ahead {
 
 // Finds that place for a payload of `bytes`, with `beyond` free bytes behind
 // it.
-static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
+static ADX_UNUSED adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 {
     ad_tape *t = adx_now.tape;
     size_t slots = adx_slots(bytes);
@@ -5386,15 +5680,17 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 
     if (t->block == NULL)
         return ahead;
-    if (adx_settle_room(t, &adx_now, need)) {
+    if (adx_settle_room(t, &adx_now, need))
         first = adx_room(all) ? adx_now.op : NULL;
-    } else if (t->allocator.alloc != NULL) {
+#if !ADREV_FIXED
+    else if (!adx_has_fixed_memory(t)) {
         adx_block *next = t->block->next;
         if (next == NULL || next->bytes < need)
             next = ahead.added = adx_add_block(t, all);
         first = next == NULL || next->bytes < all ? NULL
               : adx_open_bottom(next);
     }
+#endif
     if (first != NULL) {
         ahead.payload = adx_payload(first);
         ahead.behind = adx_payload(first + slots);
@@ -5403,13 +5699,17 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 }
 
 // Frees the block behind the current one; nothing is in it.
-static void adx_drop_next(ad_tape *t)
+static ADX_UNUSED void adx_drop_next(ad_tape *t)
 {
+#if ADREV_FIXED
+    (void)t;                // nobody added one
+#else
     adx_block *b = t->block->next;
     t->block->next = b->next;
     if (b->next != NULL)
         b->next->prev = t->block;
     adx_free(t, b, sizeof *b + b->bytes);
+#endif
 }
 
 // Appends an entry with a payload. Returns the payload; NULL: the tape failed.
@@ -5474,9 +5774,9 @@ ADX_COLD static void adx_note_site(ad_real v)
 // Adds n inputs at the start of a recording, where they need no entry. False,
 // and nothing done: there is an entry already, or something might go wrong
 // (fixed memory, a limit).
-ADX_INLINE bool adx_add_leading_inputs(ad_tape *t, adx_context *c, size_t n)
+ADX_FAST bool adx_add_leading_inputs(ad_tape *t, adx_context *c, size_t n)
 {
-    if (c->head != t->start || c->reserved != 0 || t->allocator.alloc == NULL
+    if (c->head != t->start || c->reserved != 0 || adx_has_fixed_memory(t)
         || c->seq + n > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
         return false;
     t->lead += n;
@@ -5493,19 +5793,15 @@ static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
     if (!first && (c->head == adx_top_of_block(t->block)
                    || *c->head != ADX_INPUTS || c->head == t->sealed))
         return false;
-    if (n > ADREV_VALUES - c->seq)
+    if (!adx_admit(t, c, 0, n))
         return false;
-    if (!adx_fits_exactly(t, c, 0, n)) {
-        adx_fail_full(t, c, 0, n);
-        return false;
-    }
     if (first)
         t->lead += n;
     else
         c->op[-1].id += (uint32_t)n;
     c->seq += n;
-    if (t->block != NULL)
-        adx_settle_room(t, c, 0);
+    if (t->block != NULL && !ADREV_FIXED)
+        adx_settle(t, c);
     return true;
 }
 
@@ -5526,7 +5822,7 @@ ADX_APART size_t adx_enter_inputs(adx_context *c, size_t n)
 }
 
 // Adds n inputs. Returns the id of the first; 0: no tape, or it has failed.
-ADX_INLINE size_t adx_add_inputs(adx_context *c, size_t n)
+ADX_FAST size_t adx_add_inputs(adx_context *c, size_t n)
 {
     if (c->tape == NULL || c->tape->status != ADREV_OK || n == 0)
         return 0;
@@ -5583,7 +5879,7 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
 
     for (size_t i = 0; ADREV_DEBUG && first != 0 && i < n; i++)
         adx_stop_at(x[i]);
-    if (first != 0 && n > 8) {
+    if (!ADREV_FIXED && first != 0 && n > 8) {
         adx_name_run(n, x, out, id);
         return;
     }
@@ -5606,8 +5902,8 @@ ADX_API ad_rev (ad_input)(ad_real v)
  * recorded, which are told of operations and array statements.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *   offers  adx_segment_of adx_member adx_resolve adx_known adx_known_here
- *           adx_known_id
+ *   offers  adx_segment_of adx_member adx_resolve adx_known_id adx_known
+ *           adx_known_here
  * ========================================================================== */
 
 // The newest segment that begins below seq: the one with this value.
@@ -5640,17 +5936,28 @@ static uint32_t adx_resolve(ad_rev x)
         return 0;
     }
 
-    uint64_t known = t->annex == NULL ? 0
-                   : t->annex->import(t, adx_compound(x.job, x.seq));
+    uint64_t known = adx_annex_of(t) == NULL ? 0
+                   : adx_annex_of(t)->import(t, adx_compound(x.job, x.seq));
     if (known != 0)
         return (uint32_t)known;
-    ad_rev y = t->hooks.foreign == NULL || t->status != ADREV_OK
-             ? x : t->hooks.foreign(t->hooks.user, x);
+    ad_rev y = x;
+#if !ADREV_FIXED
+    if (t->hooks.foreign != NULL && t->status == ADREV_OK)
+        y = t->hooks.foreign(t->hooks.user, x);
+#endif
     if (y.job != 0 && !adx_member(t, y))
         adx_fail(t, ADREV_EFOREIGN);
     return y.job == 0 || t->status != ADREV_OK ? 0 : y.seq;
 }
 
+#if ADREV_FIXED
+// A compound id as one of the current tape; 0: a constant.
+static uint64_t adx_known_id(uint64_t id)
+{
+    ad_rev x = { 0, (uint32_t)id, (uint32_t)(id >> 32) };
+    return x.job == adx_now.job || adx_resolve(x) != 0 ? id : 0;
+}
+#else
 // The value x under its id on the current tape; seq 0 makes it a constant.
 static ad_rev adx_known(ad_rev x, uint32_t seq)
 {
@@ -5682,9 +5989,9 @@ static uint64_t adx_known_id(uint64_t id)
     ad_tape *t = adx_now.tape;
     if (id >> 32 == adx_now.job)
         return id;
-    bool ask = t != NULL && t->annex != NULL && id >> 32 != 0
+    bool ask = t != NULL && adx_annex_of(t) != NULL && id >> 32 != 0
             && id >> 32 != ADX_JOB_BEYOND;
-    uint64_t known = ask ? t->annex->import(t, id) : 0;
+    uint64_t known = ask ? adx_annex_of(t)->import(t, id) : 0;
     if (known != 0)
         return known;
     ad_rev x = { 0, (uint32_t)id, (uint32_t)(id >> 32) };
@@ -5705,7 +6012,7 @@ static void adx_tell_hook(ad_operation *told, ad_rev result)
 // now. Not within ad_grad and its kin, which sweep segments of their own.
 static bool adx_is_unswept(const ad_tape *t)
 {
-    return !ADREV_DEBUG && t->observer != NULL && t->segments == 1;
+    return !ADREV_DEBUG && adx_is_observed(t) && t->segments == 1;
 }
 
 // Prepares what the hook is told. Returns 0 if no argument is a variable.
@@ -5848,7 +6155,7 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
     static const ad_hooks none = {0};
     if (t == NULL)
         return;
-    if (t->observer != NULL) {
+    if (adx_is_observed(t)) {
         adx_fail_because(t, ADREV_EHOOK, "hooks are set on the tape on which "
                          "a function is recorded");
         return;
@@ -5857,8 +6164,9 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
     t->hooks = hooks == NULL ? none : *hooks;
     c->trace = t->hooks.trace != NULL;
     if (t->block != NULL)
-        adx_settle_room(t, c, 0);
+        adx_settle(t, c);
 }
+#endif
 
 /* === tape/apart ========================================================
  * Statements that the inlined code does not write itself: those with values of
@@ -5888,7 +6196,7 @@ static bool adx_identify(unsigned n, adx_slot slot[])
     for (unsigned i = 0; i < n; i++) {
         uint64_t id = slot[i].id >> 32 == 0 ? 0 : adx_known_id(slot[i].id);
         any |= id;
-        slot[i].id = id >> 32 == 0 ? adx_now.sink : id;
+        slot[i].id = id >> 32 == 0 ? ADX_SINK : id;
     }
     return any >> 32 != 0;
 }
@@ -5896,8 +6204,8 @@ static bool adx_identify(unsigned n, adx_slot slot[])
 // A partial with a factor of zero is zero, even where its slot says NaN.
 static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
 {
-    for (unsigned i = 0; i < n; i++)
-        if ((zero >> i & 1) && slot[i].d != slot[i].d)
+    for (unsigned i = 0; i < n; i++, zero >>= 1)
+        if ((zero & 1) && adx_is_nan(slot[i].d))
             slot[i].d = 0;
 }
 
@@ -5906,11 +6214,12 @@ static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
 static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
 {
     unsigned left = 0;
-    for (unsigned k = 1; k < n; k++)
-        if ((into >> 4 * k & 15) != 0)
-            slot[(into >> 4 * k & 15) - 1].d += slot[k].d;
-    for (unsigned k = 0; k < n; k++)
-        if ((into >> 4 * k & 15) == 0)
+    uint64_t rest = into;
+    for (unsigned k = 0; k < n; k++, rest >>= 4)
+        if ((rest & 15) != 0)
+            slot[(rest & 15) - 1].d += slot[k].d;
+    for (unsigned k = 0; k < n; k++, into >>= 4)
+        if ((into & 15) == 0)
             slot[left++] = slot[k];
     return left;
 }
@@ -5923,7 +6232,7 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
                                              uint64_t into)
 {
     unsigned n = how & ADX_COUNT;
-    bool traced = (how & ADX_WATCHED) && adx_now.trace;
+    bool traced = (how & ADX_WATCHED) && ADX_TRACED;
 
     if (traced && adx_is_node(n, slot))     // it is recorded already
         return adx_numbered(v, adx_known_id(slot[0].id));
@@ -5933,7 +6242,7 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
         adx_refuse();
     if (traced || (how & ADX_LEAF))
         return adx_numbered(v, slot[0].id);
-    if (how & ADX_NOTED)
+    if ((how & ADX_NOTED) && (ADREV_DEBUG || !ADREV_FIXED))
         adx_note_site(v);
 
     adx_absorb_slots(n, slot, zero);
@@ -5994,7 +6303,7 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
     if (code == ADREV_OP_add || code == ADREV_OP_sub)
         how |= ADX_SUM;
     ad_rev y;
-    if ((how & ADX_WATCHED) && adx_now.trace)
+    if ((how & ADX_WATCHED) && ADX_TRACED)
         y = n == 1 ? adx_traced_1(code, v, arg[0], f[0])
           : n == 2 ? adx_traced_2(code, v, arg[0], f[0], arg[1], f[1])
           : adx_traced(code, v, arg[0], f[0], arg[1], f[1], arg[2], f[2]);
@@ -6034,7 +6343,7 @@ ADREV_OPS(ADX_DEFINE)
 static void adx_call_observed(unsigned how, ad_opcode code, ad_real v,
                               adx_number a, adx_number b)
 {
-    if ((how & ADX_WATCHED) && adx_now.trace
+    if ((how & ADX_WATCHED) && ADX_TRACED
         && ((a.kind | b.kind) & ADX_RECORDED))
         adx_observed(code, v, adx_numbered(a.v, a.id),
                      adx_numbered(b.v, b.id));
@@ -6068,7 +6377,7 @@ ADX_API adx_number adx_call_choose(unsigned how, bool c, adx_number a,
     const ad_real f[3] = { 0, c, !c };
     adx_number e = c ? a : b;
 
-    if ((how & ADX_WATCHED) && adx_now.trace)
+    if ((how & ADX_WATCHED) && ADX_TRACED)
         return adx_call_any(how, ADREV_OP_select, e.v, 3, arg, f);
     e.kind = a.kind | b.kind;
     return e;
@@ -6099,7 +6408,7 @@ ADX_API ad_fwd adx_call_dual(unsigned how, adx_number e)
 ADX_API adx_number adx_call_detach(unsigned how, adx_number e)
 {
     adx_number y = { .v = e.v, .kind = e.kind & ADX_DUAL };
-    if ((e.kind & ADX_RECORDED) && (how & ADX_WATCHED) && adx_now.trace) {
+    if ((e.kind & ADX_RECORDED) && (how & ADX_WATCHED) && ADX_TRACED) {
         ad_rev x = adx_numbered(e.v, e.id);
         ad_rev told = adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
         y.id = adx_word(&told);
@@ -6136,14 +6445,15 @@ ADX_SELDOM_END
 
 static void adx_reset_tape(ad_tape *t, adx_context *c)
 {
-    if (t->last != NULL)
+    if (ADREV_FIXED < 2 && t->last != NULL)
         adx_destroy(t, 0);
-    if (t->annex != NULL)
-        t->annex->clear(t);
+    if (adx_annex_of(t) != NULL)
+        adx_annex_of(t)->clear(t);
+    if (t->status != ADREV_OK)
+        memset(&t->failure, 0, sizeof t->failure);
     t->status = ADREV_OK;
-    memset(&t->failure, 0, sizeof t->failure);
     t->segments = 1;
-    t->segment[0] = (adx_segment){ .job = adx_new_job() };
+    t->segment[0] = (adx_segment){ .job = adx_new_job(t) };
     t->sealed = NULL;
     t->most = 0;
     t->lead = 0;
@@ -6155,7 +6465,7 @@ static void adx_reset_tape(ad_tape *t, adx_context *c)
     c->seq = 0;
     if (t->first != NULL) {
         adx_enter_block(t, c, t->first);
-        adx_settle_room(t, c, 0);
+        adx_settle(t, c);
     }
 }
 
@@ -6163,7 +6473,7 @@ ADX_API void ad_tape_clear(ad_tape *t)
 {
     if (t == NULL)
         return;
-    if (t->open > 0)
+    if (adx_has_forks(t))
         adx_fail(t, ADREV_EBUSY);
     else
         adx_reset_tape(t, adx_live(t));
@@ -6174,17 +6484,20 @@ static ad_tape *adx_init(void *memory)
     ad_tape *t = (ad_tape *)memory;
     memset(t, 0, sizeof *t);
     t->rest.tape = t;
+#if !ADREV_FIXED
     t->live = &t->rest;
+#endif
     return t;
 }
 
-#ifndef ADREV_NO_STDLIB
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED
 ADX_API ad_tape *ad_tape_new(void)
 {
     return ad_tape_new_with(&adx_libc);
 }
 #endif
 
+#if !ADREV_FIXED
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
 {
     if (!adx_is_allocator(allocator))
@@ -6199,6 +6512,27 @@ ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
     adx_reset_tape(t, &t->rest);
     return t;
 }
+#endif
+
+// Makes a tape current. What was recorded stays in its context.
+#if ADREV_FIXED
+static void adx_make_current(ad_tape *t)
+{
+#ifdef ADREV_CURRENT
+    ADREV_CURRENT = t;
+#else
+    adx_current = t == NULL ? &adx_none : &t->rest;
+#endif
+}
+#else
+static void adx_make_current(ad_tape *t)
+{
+    static const adx_context none = {0};
+    adx_now = t == NULL ? none : t->rest;
+    if (t != NULL)
+        t->live = &adx_now;
+}
+#endif
 
 ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
 {
@@ -6208,9 +6542,8 @@ ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
     if (buffer == NULL || bytes < skip + adx_round_up(least)
         || bytes > SIZE_MAX / 4)
         return NULL;
-    static const adx_context none = {0};
     if (adx_now.tape == (ad_tape *)((char *)buffer + skip))
-        adx_now = none;         // the tape that was here is gone
+        adx_make_current(NULL);         // the tape that was here is gone
     ad_tape *t = adx_init((char *)buffer + skip);
     t->bytes = (bytes - skip) / 8 * 8;
     t->first = (adx_block *)(t + 1);
@@ -6224,16 +6557,17 @@ ADX_API void ad_tape_free(ad_tape *t)
 {
     if (t == NULL)
         return;
-    if (t->open > 0) {
+    if (adx_has_forks(t)) {
         adx_fail(t, ADREV_EBUSY);
         return;
     }
     if (adx_now.tape == t)
         ad_use(NULL);
     adx_destroy(t, 0);
-    if (t->annex != NULL)
-        t->annex->free(t);
-    if (t->allocator.alloc == NULL)
+    if (adx_annex_of(t) != NULL)
+        adx_annex_of(t)->free(t);
+#if !ADREV_FIXED
+    if (adx_has_fixed_memory(t))
         return;
 
     for (adx_block *b = t->first; b != NULL;) {
@@ -6245,20 +6579,20 @@ ADX_API void ad_tape_free(ad_tape *t)
         adx_free(t, t->adjoint, t->adjoint_count * sizeof(ad_real));
     ad_allocator allocator = t->allocator;
     allocator.free(t, allocator.user);
+#endif
 }
 
 ADX_API ad_tape *ad_use(ad_tape *t)
 {
-    static const adx_context none = {0};
     ad_tape *before = adx_now.tape;
 
+#if !ADREV_FIXED
     if (before != NULL) {
         before->rest = adx_now;
         before->live = &before->rest;
     }
-    adx_now = t == NULL ? none : t->rest;
-    if (t != NULL)
-        t->live = &adx_now;
+#endif
+    adx_make_current(t);
     return before;
 }
 
@@ -6299,7 +6633,7 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t)
     t->sealed = c->head;
     return (ad_mark){
         t->block, c->op, c->head, t->scratch, (uint32_t)c->seq,
-        t->open > 0 ? 0 : adx_segment_to_mark(t, entries)->job,
+        adx_has_forks(t) ? 0 : adx_segment_to_mark(t, entries)->job,
         entries & ADX_ENTRIES, t->one_way, t->status
     };
 }
@@ -6339,7 +6673,7 @@ static bool adx_drop_segment(ad_tape *t)
     size_t first = t->segments - 1;
     while (first > 0 && !t->segment[first].session)
         first--;
-    for (size_t i = first + 1; t->observer == NULL && i + 1 < t->segments; i++)
+    for (size_t i = first + 1; !adx_is_observed(t) && i + 1 < t->segments; i++)
         if (t->segment[i].begin == t->segment[i + 1].begin) {
             t->segment[i + 1].entries = t->segment[i].entries;
             t->segments--;
@@ -6370,16 +6704,16 @@ static void adx_return_to(ad_tape *t, const ad_mark *mark)
     if (t->block == NULL && t->first != NULL)
         adx_enter_block(t, c, t->first);
     if (t->block != NULL)
-        adx_settle_room(t, c, 0);
-    if (t->annex != NULL)
-        t->annex->rewound(t);
+        adx_settle(t, c);
+    if (adx_annex_of(t) != NULL)
+        adx_annex_of(t)->rewound(t);
 }
 
 ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
 {
     if (t == NULL)
         return ADREV_ENOTAPE;
-    if (t->open > 0)
+    if (adx_has_forks(t))
         return ADREV_EBUSY;
     size_t i = adx_mark_segment(t, &mark) + 1;
     if (i > t->segments)
@@ -6391,7 +6725,7 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
     }
 
     adx_return_to(t, &mark);
-    adx_begin_segment(t, i, &mark, adx_new_job(), false);
+    adx_begin_segment(t, i, &mark, adx_new_job(t), false);
     return ADREV_OK;
 }
 
@@ -6417,7 +6751,8 @@ typedef struct adx_cursor {
 static inline size_t adx_operands(unsigned header, const adx_operand *edge)
 {
     return header == ADX_INPUTS ? 1
-         : header == ADX_SITE ? ADX_SITE_OPERANDS
+         : (ADREV_DEBUG || !ADREV_FIXED) && header == ADX_SITE
+         ? ADX_SITE_OPERANDS
          : header >= ADX_DATA ? edge->id
          : header & ADX_COUNT;
 }
@@ -6427,7 +6762,7 @@ static inline size_t adx_values(unsigned header, const adx_operand *first)
 {
     return !(header & ADX_OTHER) ? 1
          : header == ADX_INPUTS || header == ADX_GAP ? first->id
-         : header != ADX_EXTENDED ? 0
+         : ADREV_FIXED == 2 || header != ADX_EXTENDED ? 0
          : ((const adx_extended *)adx_payload(first))->values;
 }
 
@@ -6482,7 +6817,7 @@ static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
 // The i-th further tape of the same recording; NULL: there are not so many.
 static ad_tape *adx_annexed_tape(const ad_tape *t, size_t i)
 {
-    return t->annex == NULL ? NULL : t->annex->further(t, i);
+    return adx_annex_of(t) == NULL ? NULL : adx_annex_of(t)->further(t, i);
 }
 
 // Adds the bytes of operands and headers in a block.
@@ -6571,13 +6906,16 @@ static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
     size_t count = (values + 1 + t->scratch) * width;
     adx_context *c = adx_live(t);
 
-    if (t->allocator.alloc == NULL) {
+    if (adx_has_fixed_memory(t)) {
         size_t offset = adx_round_up((size_t)((char *)c->op - (char *)t));
         ad_real *p = (ad_real *)((char *)t + offset);
         return (char *)p > (char *)c->head
             || (size_t)((char *)c->head - (char *)p) / sizeof *p < count
              ? NULL : p;
     }
+#if ADREV_FIXED
+    return NULL;
+#else
     if (count > t->adjoint_count) {
         size_t bytes = (count + count / 8) * sizeof(ad_real);
         if (t->adjoint != NULL)
@@ -6586,6 +6924,7 @@ static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
         t->adjoint_count = t->adjoint == NULL ? 0 : bytes / sizeof(ad_real);
     }
     return t->adjoint;
+#endif
 }
 
 ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
@@ -6597,7 +6936,7 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
     if (t->status != ADREV_OK)
         return t->status;
     if (statements > ADX_MOST_ELEMENTS || operands > ADX_MOST_ELEMENTS)
-        return t->allocator.alloc == NULL ? ADREV_EFULL : ADREV_ENOMEM;
+        return adx_has_fixed_memory(t) ? ADREV_EFULL : ADREV_ENOMEM;
 
     size_t inputs = c->head == t->start ? 0 : ADX_LEAST;
     size_t need = inputs + statements * sizeof(uint16_t)
@@ -6605,17 +6944,19 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
     if (ADREV_DEBUG)
         need += statements * (sizeof(uint16_t)
                               + ADX_SITE_OPERANDS * sizeof(adx_operand));
-    if (t->allocator.alloc == NULL) {
+    if (adx_has_fixed_memory(t)) {
         size_t adjoints = (c->seq + 1 + statements + t->scratch)
                         * sizeof(ad_real);
         return adx_gap(c) < need + adjoints + 8 ? ADREV_EFULL : ADREV_OK;
     }
+#if !ADREV_FIXED
     if ((t->block == NULL || adx_gap(c) < need)
         && adx_next_block(t, need) == NULL)
         return ADREV_ENOMEM;
+#endif
     if (t->block == NULL) {
         adx_enter_block(t, c, t->first);
-        adx_settle_room(t, c, 0);
+        adx_settle(t, c);
     }
     return adx_adjoints(t, c->seq + statements, 1) == NULL ? ADREV_ENOMEM
                                                            : ADREV_OK;
@@ -6646,19 +6987,12 @@ ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
             adj[op[i].id * W + w] += adx_absorb(op[i].d, a[w]);
 }
 
-#define ADX_BITS_double uint64_t
-#define ADX_BITS_float  uint32_t
-typedef ADX_JOIN(ADX_BITS_, ADREV_REAL) adx_bits;
-
 // Whether a is finite and not zero. The bits are shifted left, which drops the
 // sign, and 1 is subtracted. That makes zeros the largest number of all, and
 // infinities and NaN the next ones: their bits begin with all ones.
 ADX_INLINE bool adx_is_plain(ad_real a)
 {
-    const adx_bits special = ~(adx_bits)0 << (sizeof a == 4 ? 24 : 53);
-    adx_bits bits;
-    memcpy(&bits, &a, sizeof bits);
-    return (adx_bits)((adx_bits)(bits << 1) - 1) < special - 1;
+    return (adx_bits)(adx_bits_shifted(a) - 1) < ADX_SPECIAL - 1;
 }
 
 ADX_INLINE void adx_spread_one(ad_real adj[], const adx_operand *p, ad_real a)
@@ -6679,11 +7013,16 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
 {
     if (ADX_UNLIKELY(!adx_is_plain(a))) {
         ad_real copy = a;       // so that a itself can stay in a register
-        if (a != 0)
+        if (!adx_is_zero(a))
             adx_spread_absorbing(adj, op, n, &copy, 1);
         return;
     }
     const adx_operand *p = op + n;
+    if (ADREV_FIXED) {
+        while (p > op)
+            adx_spread_one(adj, --p, a);
+        return;
+    }
     if (n & 1)
         adx_spread_one(adj, --p, a);
     while (p > op) {            // in pairs: particles, bench/, 13 % faster
@@ -6813,10 +7152,10 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             if (header & ADX_OTHER) {
                 op -= adx_operands(header, op - 1);
                 k -= adx_values(header, op);
-                if (header == ADX_EXTENDED
+                if (ADREV_FIXED < 2 && header == ADX_EXTENDED
                     && !adx_reverse_extended(t, s, op, adj, W))
                     return false;
-                if (header == ADX_LEAP) {
+                if (!ADREV_FIXED && header == ADX_LEAP) {
                     adx_leap *leap = adx_leap_of(op);
                     if (!leap->reverse(leap, W))
                         return false;
@@ -6840,7 +7179,9 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             adx_spread(adj, op, header & ADX_COUNT, a);
             // A running sum: the value before has partial 1. Its adjoint is
             // this one plus what other statements contributed. Go on with it.
-            while (header & ADX_SUM) {
+            if (ADREV_FIXED && (header & ADX_SUM))
+                adj[k] += a;
+            while (!ADREV_FIXED && (header & ADX_SUM)) {
 #if ADREV_COUNT
                 if (a != 0)
                     adx_count_reverse(1, adj[k]);
@@ -6858,7 +7199,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
         }
         if (leapt)
             continue;
-        if (b == floor)
+        if (ADREV_FIXED || b == floor)
             break;
         b = b->prev;
         if (b != NULL) {
@@ -7044,17 +7385,20 @@ ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
 ADX_INLINE ad_real *adx_derivative(const ad_tape *t, ad_real a[], ad_rev x,
                                    size_t W)
 {
+#if !ADREV_FIXED
     if (ADX_UNLIKELY(t->annex != NULL) && !adx_member(t, x))
         a = t->annex->owner(t, x)->adjoint;
+#endif
+    (void)t;
     return &a[x.seq * W];
 }
 
 static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
                             ad_real adj[], bool run, ad_real to[])
 {
-    if (run)
+    if (run && !ADREV_FIXED)
         memcpy(to, adx_derivative(t, adj, *x, 1), n * sizeof *to);
-    else if (ADX_UNLIKELY(t->annex != NULL))
+    else if (ADX_UNLIKELY(adx_annex_of(t) != NULL))
         for (size_t j = 0; j < n; j++)
             to[j] = *adx_derivative(t, adj, x[j], 1);
     else
@@ -7062,20 +7406,40 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
             to[j] = adj[x[j].seq];
 }
 
+// Whether x is one of the first `length` values of a segment.
+ADX_INLINE bool adx_is_early(const ad_rev *x, const adx_segment *s,
+                              uint32_t length)
+{
+#if ADX_WORDS
+    return adx_word(x) - adx_compound(s->job, (size_t)s->begin + 1) < length;
+#else
+    return x->job == s->job && x->seq - s->begin - 1 < length;
+#endif
+}
+
+ADX_INLINE bool adx_is_newest(const ad_tape *t, const ad_rev *x)
+{
+    return t->segments == 1
+        && adx_is_early(x, t->segment, (uint32_t)adx_live(t)->seq);
+}
+
 // Checks values that are not all of the newest segment. `some`: constants are
 // allowed, unless all are constants.
-ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
-                                           const ad_rev x[], bool some)
+ADX_SELDOM static ad_status adx_check_others(const ad_tape *t, size_t n,
+                                             const ad_rev x[], bool some)
 {
     size_t constants = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (x[i].job == 0)
+        if (ADREV_FIXED && adx_is_newest(t, &x[i]))
+            continue;
+        else if (x[i].job == 0)
             constants++;
         else if (x[i].job == ADX_JOB_BEYOND)
             return ADREV_EBEYOND;
         else if (!adx_member(t, x[i])
-                 && (t->annex == NULL || t->annex->owner(t, x[i]) == NULL))
+                 && (adx_annex_of(t) == NULL
+                     || adx_annex_of(t)->owner(t, x[i]) == NULL))
             return ADREV_EFOREIGN;
     return constants > 0 && (!some || constants == n) ? ADREV_EPASSIVE
                                                       : ADREV_OK;
@@ -7088,22 +7452,25 @@ ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
 {
     const adx_segment *last = &t->segment[t->segments - 1];
     uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
-    uint64_t low = adx_compound(last->job, (size_t)last->begin + 1);
     size_t i = run ? n - 1 : 0;
 
     if (adx_no_array(n, x))
         return ADREV_ESHAPE;
-    if (run && adx_word(x) - low >= length)
+    if (ADREV_FIXED)
+        return adx_check_others(t, n, x, some);
+    if (run && !adx_is_early(x, last, length))
         return adx_check_others(t, n, x, some);
     for (; i < n; i++)
-        if (adx_word(&x[i]) - low >= length)
+        if (!adx_is_early(&x[i], last, length))
             return adx_check_others(t, n, x, some);
     return ADREV_OK;
 }
 
+// (Not with ADREV_FIXED, where what this saves is less than its code.)
 static inline bool adx_is_run(size_t n, const ad_rev x[])
 {
-    return n > 16 && x != NULL && adx_in_steps(n, x, adx_word(x), 1);
+    return !ADREV_FIXED && n > 16 && x != NULL
+        && adx_in_steps(n, x, adx_word(x), 1);
 }
 
 // Refuses to sweep a tape with open forks, or one on which a function is being
@@ -7113,9 +7480,9 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
 {
     // but not ad_grad or its kin, which sweep only what they recorded
     if (t->floor.adx_block != NULL
-        || (t->observer != NULL && t->floor.adx_seq > 0))
+        || (adx_is_observed(t) && t->floor.adx_seq > 0))
         return ADREV_OK;
-    if (t->open > 0)
+    if (adx_has_forks(t))
         return ADREV_EBUSY;
     adx_fail_because(t, ADREV_EHOOK, "derivatives are asked of the tape on "
                      "which a function is recorded");
@@ -7124,23 +7491,24 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
 
 // What all queries check, for outputs y and inputs x. `missing`: another array
 // is NULL or impossible. Lengths are checked before anything is read.
-ADX_INLINE ad_status adx_check_query(ad_tape *t, size_t m, const ad_rev y[],
+ADX_FAST ad_status adx_check_query(ad_tape *t, size_t m, const ad_rev y[],
                                      size_t n, const ad_rev x[], bool missing,
                                      bool *run)
 {
     ad_status status = ad_tape_status(t);
     *run = false;
-    if (status == ADREV_OK && ADX_UNLIKELY(t->open > 0 || t->observer != NULL))
+    if (status == ADREV_OK
+        && ADX_UNLIKELY(adx_has_forks(t) || adx_is_observed(t)))
         status = adx_check_open(t);
     if (status == ADREV_OK && (missing || n > ADX_MOST_ELEMENTS))
         status = ADREV_ESHAPE;
     if (status == ADREV_OK)
         status = adx_check_values(t, m, y, true, false);
-    if (status == ADREV_OK && n > adx_live(t)->seq && t->annex == NULL)
+    if (status == ADREV_OK && n > adx_live(t)->seq && adx_annex_of(t) == NULL)
         status = ADREV_ESHAPE;
     if (status == ADREV_OK) {
         *run = adx_is_run(n, x);
-        status = adx_check_values(t, n, x, false, *run);
+        status = adx_check_values(t, n, x, false, !ADREV_FIXED && *run);
     }
     return status;
 }
@@ -7151,7 +7519,7 @@ ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
 {
     static const ad_real none[4] = {0};
 
-    for (; n >= 4; n -= 4, p += 4) {
+    for (; n >= 4 && !ADREV_FIXED; n -= 4, p += 4) {
         memcpy(p, none, sizeof none);
         ADX_OPAQUE(p);
     }
@@ -7163,7 +7531,7 @@ ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
 
 static inline void adx_zero(ad_real *p, size_t n)
 {
-    if (n > 128)
+    if (n > 128 && !ADREV_FIXED)
         memset(p, 0, n * sizeof *p);
     else
         adx_zero_few(p, n);
@@ -7174,16 +7542,22 @@ static inline void adx_zero(ad_real *p, size_t n)
 static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
 {
     size_t values = adx_live(t)->seq;
+#if ADREV_FIXED
+    ad_real *p = adx_adjoints(t, values, width);
+    if (p == NULL)
+        return NULL;
+#else
     ad_real *p = t->adjoint;
     if (ADX_UNLIKELY((values + 1 + t->scratch) * width > t->adjoint_count)) {
         p = adx_adjoints(t, values, width);
         if (p == NULL)
             return NULL;
     }
-    if (ADX_UNLIKELY(t->annex != NULL)) {
-        if (!t->annex->afford(t, width))
+#endif
+    if (ADX_UNLIKELY(adx_annex_of(t) != NULL)) {
+        if (!adx_annex_of(t)->afford(t, width))
             return NULL;
-        t->annex->zero(t, width);
+        adx_annex_of(t)->zero(t, width);
     }
     adx_zero(p + floor * width, (values + 1 - floor) * width);
     return p;
@@ -7218,7 +7592,8 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 ADX_INLINE bool adx_is_few(const ad_tape *t)
 {
     return adx_live(t)->seq <= ADX_FEW && t->block == t->first
-        && t->status == ADREV_OK && t->observer == NULL && t->annex == NULL;
+        && t->status == ADREV_OK && !adx_is_observed(t)
+        && adx_annex_of(t) == NULL;
 }
 
 // Whether all of x are of the newest segment. Values of older ones are valid,
@@ -7272,7 +7647,8 @@ ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
                               const ad_rev x[], ad_real g[])
 {
     static const ad_real one = 1;
-    if (!ADREV_COUNT && t != NULL && adx_gradient_of_few(t, y, n, x, g))
+    if (!ADREV_COUNT && !ADREV_FIXED && t != NULL
+        && adx_gradient_of_few(t, y, n, x, g))
         return ADREV_OK;
     return adx_pullback(t, 1, &y, &one, n, x, g);
 }
@@ -7318,7 +7694,7 @@ static size_t adx_width(size_t left, size_t most)
 static bool adx_afford(ad_tape *t, size_t width)
 {
     return adx_adjoints(t, adx_live(t)->seq, width) != NULL
-        && (t->annex == NULL || t->annex->afford(t, width));
+        && (adx_annex_of(t) == NULL || adx_annex_of(t)->afford(t, width));
 }
 
 // One reverse sweep for `width` rows of a Jacobian; adj is cleared.
@@ -7430,7 +7806,7 @@ static ad_status adx_open_session(adx_session *s)
 {
     s->own = NULL;
     s->tape = adx_now.tape;
-#ifndef ADREV_NO_STDLIB
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED
     if (s->tape == NULL) {
         s->own = ad_tape_new();
         if (s->own == NULL)
@@ -7446,7 +7822,7 @@ static ad_status adx_open_session(adx_session *s)
         return ADREV_EMARK;
     s->mark = ad_tape_mark(t);
     s->segment = t->segments;
-    s->job = adx_new_job();
+    s->job = adx_new_job(t);
     adx_begin_segment(t, s->segment, &s->mark, s->job, true);
     return ADREV_OK;
 }
@@ -7478,10 +7854,10 @@ static ad_status adx_close_session(adx_session *s, ad_status status)
 // y as a value of t itself, imported if another tape of the recording has it.
 static ad_rev adx_on_tape(ad_tape *t, ad_rev y)
 {
-    if (y.job == 0 || adx_member(t, y) || t->annex == NULL
+    if (y.job == 0 || adx_member(t, y) || adx_annex_of(t) == NULL
         || t->status != ADREV_OK)
         return y;
-    uint64_t id = t->annex->import(t, adx_word(&y));
+    uint64_t id = adx_annex_of(t)->import(t, adx_word(&y));
     if (id != 0)
         adx_name(&y, y.v, id);
     return y;
@@ -7492,8 +7868,8 @@ static ad_rev adx_on_tape(ad_tape *t, ad_rev y)
 // counts as constant, like the older values of the tape itself.
 static void adx_own_results_of(ad_tape *t, size_t m, ad_rev y[])
 {
-    for (size_t i = 0; t->annex != NULL && i < m; i++)
-        if (!adx_member(t, y[i]) && t->annex->owner(t, y[i]) == NULL)
+    for (size_t i = 0; adx_annex_of(t) != NULL && i < m; i++)
+        if (!adx_member(t, y[i]) && adx_annex_of(t)->owner(t, y[i]) == NULL)
             y[i] = adx_on_tape(t, y[i]);
 }
 
@@ -8685,7 +9061,7 @@ static ad_rev adx_code_choice(ad_rev c, ad_rev x, ad_rev y)
 {
     const bool holds = c.v != 0;
     const ad_rev taken = holds ? x : y;
-    if (adx_now.trace)
+    if (ADX_TRACED)
         return adx_code_apart(c.v, x.v, y.v, ADREV_OP_select, adx_word(&c),
                               adx_word(&x), adx_word(&y), taken.v, 0, holds,
                               !holds);
@@ -9137,7 +9513,7 @@ static ADX_UNUSED ad_real adx_cell_tangent(const adx_formula *f,
     }
     return d[f->result];
 }
-
+#if ADREV_FIXED < 2
 /* === array/operands =========================================================
  * Statements that are not a list of partials. Most of them are linear
  * (array/linear): spans of operands with their partials, and either one sum or
@@ -9370,7 +9746,7 @@ static adx_ids adx_ids_of_corners(const adx_view *a)
     for (int i = 0; i < 4; i++)
         if ((a->x[corner[i]].job != (uint32_t)adx_now.job
              && !adx_member(adx_now.tape, a->x[corner[i]]))
-            || a->x[corner[i]].seq <= adx_now.since)
+            || a->x[corner[i]].seq <= ADX_SINCE)
             return ids;
     uint32_t base = a->x->seq;
     uint32_t row = a->rows == 1 ? 0 : a->x[a->rs].seq - base;
@@ -9501,7 +9877,7 @@ static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
     for (size_t i = 0; i < b.rows; i++)
         for (size_t j = 0; j < b.cols; j++) {
             uint32_t id = adx_id_here(b.x[adx_offset(&b, i, j)]);
-            *to++ = id == 0 ? (uint32_t)adx_now.sink : id;
+            *to++ = id == 0 ? (uint32_t)ADX_SINK : id;
         }
     return to;
 }
@@ -9533,12 +9909,15 @@ static bool adx_recording(void)
     ad_tape *t = adx_now.tape;
     if (t == NULL || t->status != ADREV_OK)
         return false;
-    if (adx_now.trace && t->hooks.array == NULL)
+#if !ADREV_FIXED
+    if (ADX_TRACED && t->hooks.array == NULL)
         adx_fail_because(t, ADREV_EHOOK, "an array or external statement, and "
                          "the hooks that trace have none for it");
+#endif
     return t->status == ADREV_OK;
 }
 
+#if !ADREV_FIXED
 static ad_array_view adx_public_view(const adx_view *a)
 {
     return (ad_array_view){ a->x, a->x == NULL ? a->v : NULL, a->rows, a->cols,
@@ -9554,6 +9933,7 @@ static ad_array_operation adx_array_operation(ad_array_kind kind,
         .results = e->values, .file = adx_now.file, .line = adx_now.line
     };
 }
+#endif
 
 // Tells the trace hook of an array statement. This comes before the results are
 // named, because they may lie where the operands are.
@@ -9561,7 +9941,10 @@ static void adx_tell_array(ad_array_kind kind, ad_opcode code,
                            const adx_extended *e, const adx_view *a,
                            const adx_view *b, const adx_view *c)
 {
-    if (e == NULL || !ADX_UNLIKELY(adx_now.trace))
+#if ADREV_FIXED
+    (void)kind; (void)code; (void)e; (void)a; (void)b; (void)c;
+#else
+    if (e == NULL || !ADX_UNLIKELY(ADX_TRACED))
         return;
     const ad_hooks *hooks = &adx_now.tape->hooks;
     ad_array_operation told = adx_array_operation(kind, e);
@@ -9572,6 +9955,7 @@ static void adx_tell_array(ad_array_kind kind, ad_opcode code,
         if (view[i] != NULL)
             told.arg[i] = adx_public_view(view[i]);
     hooks->array(hooks->user, &told);
+#endif
 }
 
 // Adds an entry of that many bytes and fills in what all kinds have in common.
@@ -10387,7 +10771,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
         part[k].scale = scale == 0 ? 1 : scale;
     }
     bool step = adx_is_step(op);
-    if (step && adx_now.trace)
+    if (step && ADX_TRACED)
         adx_watch_steps(op, &part[0].x);
     adx_linear *s = step ? NULL : adx_add_linear(n, true, arity, part);
     adx_tell_array(ADREV_ARRAY_each, op, ADX_BASE(s),
@@ -10505,8 +10889,8 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
  * product is a row times a column, and in a product with a vector the second
  * matrix has one column.
  *
- *   needs   tape/layout tape/memory tape/entries array/operands array/linear
- *           array/sums
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *           array/operands array/linear array/sums
  *   offers  adx_product adx_product_rule adx_triangle adx_triangle_rule
  * ========================================================================== */
 
@@ -10691,7 +11075,7 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
                  + (adx_view_size(a) + adx_view_size(b)) * sizeof(ad_real);
     *ai = adx_ids_of_corners(a);
     *bi = adx_ids_of_corners(b);
-    if (ADREV_DEBUG || adx_now.trace || ai->base == 0 || bi->base == 0)
+    if (ADREV_DEBUG || ADX_TRACED || ai->base == 0 || bi->base == 0)
         return false;
     adx_ahead ahead = adx_look_ahead(bytes, a->rows * sizeof(ad_real));
     if (ahead.payload == NULL)
@@ -11077,7 +11461,8 @@ ADX_API void (ad_trimatvec)(size_t n, const ad_rev d[], const ad_rev l[],
  * Forms of the array statements without strides, and statements with a rule of
  * the user's own.
  *
- *   needs   tape/layout tape/memory sweep/sweep array/operands array/linear
+ *   needs   number/recording tape/layout tape/memory sweep/sweep
+ *           array/operands array/linear
  *   offers  adx_external adx_external_kind adx_add_external adx_always_status
  *           adx_record_external_as
  * ========================================================================== */
@@ -11279,6 +11664,8 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
         t->scratch = before;
         return NULL;
     }
+    if (ADREV_FIXED)
+        adx_settle(t, &adx_now);
     s->ids = *ids;
     s->m = m;
     s->always = false;
@@ -11293,7 +11680,7 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
 static ad_status adx_always_status(void)
 {
     ad_tape *t = adx_now.tape;
-    if (t != NULL && t->observer != NULL)
+    if (t != NULL && adx_is_observed(t))
         adx_fail_because(t, ADREV_EHOOK, "a recorded function cannot have a "
                          "statement that is to be swept always");
     else if (t != NULL && t->selective)
@@ -11323,7 +11710,10 @@ static ad_status adx_external_status(const ad_external_rule *rule, bool always,
 static void adx_tell_external(const adx_external *s, const adx_view *from,
                               size_t bytes, bool *kept)
 {
-    if (!ADX_UNLIKELY(adx_now.trace))
+#if ADREV_FIXED
+    (void)s; (void)from; (void)bytes; (void)kept;
+#else
+    if (!ADX_UNLIKELY(ADX_TRACED))
         return;
     const ad_hooks *hooks = &adx_now.tape->hooks;
     ad_array_operation told = adx_array_operation(ADREV_ARRAY_external, &s->e);
@@ -11334,6 +11724,7 @@ static void adx_tell_external(const adx_external *s, const adx_view *from,
     told.bytes = bytes;
     told.kept = kept;
     hooks->array(hooks->user, &told);
+#endif
 }
 
 // Writes what the rule saves, and tells the hook. Then the statement joins the
@@ -11401,7 +11792,7 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
     return adx_record_external_as(rule, rule != NULL && rule->always, saved,
                                   bytes, n, x, m, v, y);
 }
-
+#endif
 /* === check/differences ======================================================
  * Finding mistakes. ad_check compares derivatives with differences at many
  * steps. It weighs what it sees against three sizes, so that it neither misses
@@ -11502,7 +11893,7 @@ static void adx_restart(adx_probe *p)
 {
     adx_session *s = &p->session;
     adx_return_to(s->tape, &p->mark);
-    s->job = adx_new_job();
+    s->job = adx_new_job(s->tape);
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 

@@ -1679,7 +1679,7 @@ static bool adx_right_schedule(const ad_schedule *s)
 static ad_status adx_list_levels(adx_timetable *p, const ad_schedule *s)
 {
     if (s->store != NULL) {
-        p->run = adx_new_job();         // a number that no other run has
+        p->run = adx_new_job(NULL);     // a number that no other run has
         p->level[p->levels++] = (adx_kept_level){
             .every = s->store->every < p->end ? s->store->every : p->end,
             .store = s->store

@@ -63,6 +63,10 @@
 
 #include "adrev.h"
 
+#if ADREV_FIXED
+#error "adrev_parallel.h needs tapes that grow: not with ADREV_FIXED"
+#endif
+
 #ifndef ADREV_PARALLEL_H
 #define ADREV_PARALLEL_H
 
@@ -1976,7 +1980,7 @@ static adx_worker *adx_worker_of(ad_tape *t)
     team->home.team = team;
     team->home.tape = t;
     team->home.task = &team->main;
-    team->limbo = adx_new_job();
+    team->limbo = adx_new_job(NULL);
     adx_new_main(team);
     t->annexed = team;              // whose first field is the worker
     t->annex = &adx_parallel;

@@ -139,11 +139,13 @@
 #include "core/derived.h"
 #include "core/exported.h"
 #include "core/cells.h"
+#if ADREV_FIXED < 2
 #include "array/operands.h"
 #include "array/linear.h"
 #include "array/sums.h"
 #include "array/products.h"
 #include "array/external.h"
+#endif
 #include "check/differences.h"
 #include "check/examine.h"
 #include "check/explain.h"

@@ -52,6 +52,10 @@
 
 #include "adrev.h"
 
+#if ADREV_FIXED
+#error "adrev_bulk.h needs tapes that grow: not with ADREV_FIXED"
+#endif
+
 #ifndef ADREV_BULK_H
 #define ADREV_BULK_H
 

@@ -81,6 +81,11 @@
 #define ADREV_TRACE 1
 #endif
 #include "adrev.h"
+
+#if ADREV_FIXED
+#error "adrev_function.h needs tapes that grow: not with ADREV_FIXED"
+#endif
+
 #ifdef ADX_TRACE_UNSET
 #error define ADREV_TRACE as 1 (or 0) before the first header of adrev
 #endif

@@ -62,6 +62,10 @@
 
 #include "adrev.h"
 
+#if ADREV_FIXED
+#error "adrev_parallel.h needs tapes that grow: not with ADREV_FIXED"
+#endif
+
 #ifndef ADREV_PARALLEL_H
 #define ADREV_PARALLEL_H
 

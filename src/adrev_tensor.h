@@ -101,6 +101,10 @@
 
 #include "adrev.h"
 
+#if ADREV_FIXED
+#error "adrev_tensor.h needs tapes that grow: not with ADREV_FIXED"
+#endif
+
 #ifndef ADREV_TENSOR_H
 #define ADREV_TENSOR_H
 

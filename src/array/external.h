@@ -4,7 +4,8 @@
  * Forms of the array statements without strides, and statements with a rule of
  * the user's own.
  *
- *   needs   tape/layout tape/memory sweep/sweep array/operands array/linear
+ *   needs   number/recording tape/layout tape/memory sweep/sweep
+ *           array/operands array/linear
  *   offers  adx_external adx_external_kind adx_add_external adx_always_status
  *           adx_record_external_as
  * ========================================================================== */
@@ -206,6 +207,8 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
         t->scratch = before;
         return NULL;
     }
+    if (ADREV_FIXED)
+        adx_settle(t, &adx_now);
     s->ids = *ids;
     s->m = m;
     s->always = false;
@@ -220,7 +223,7 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
 static ad_status adx_always_status(void)
 {
     ad_tape *t = adx_now.tape;
-    if (t != NULL && t->observer != NULL)
+    if (t != NULL && adx_is_observed(t))
         adx_fail_because(t, ADREV_EHOOK, "a recorded function cannot have a "
                          "statement that is to be swept always");
     else if (t != NULL && t->selective)
@@ -250,7 +253,10 @@ static ad_status adx_external_status(const ad_external_rule *rule, bool always,
 static void adx_tell_external(const adx_external *s, const adx_view *from,
                               size_t bytes, bool *kept)
 {
-    if (!ADX_UNLIKELY(adx_now.trace))
+#if ADREV_FIXED
+    (void)s; (void)from; (void)bytes; (void)kept;
+#else
+    if (!ADX_UNLIKELY(ADX_TRACED))
         return;
     const ad_hooks *hooks = &adx_now.tape->hooks;
     ad_array_operation told = adx_array_operation(ADREV_ARRAY_external, &s->e);
@@ -261,6 +267,7 @@ static void adx_tell_external(const adx_external *s, const adx_view *from,
     told.bytes = bytes;
     told.kept = kept;
     hooks->array(hooks->user, &told);
+#endif
 }
 
 // Writes what the rule saves, and tells the hook. Then the statement joins the

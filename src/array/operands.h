@@ -232,7 +232,7 @@ static adx_ids adx_ids_of_corners(const adx_view *a)
     for (int i = 0; i < 4; i++)
         if ((a->x[corner[i]].job != (uint32_t)adx_now.job
              && !adx_member(adx_now.tape, a->x[corner[i]]))
-            || a->x[corner[i]].seq <= adx_now.since)
+            || a->x[corner[i]].seq <= ADX_SINCE)
             return ids;
     uint32_t base = a->x->seq;
     uint32_t row = a->rows == 1 ? 0 : a->x[a->rs].seq - base;
@@ -363,7 +363,7 @@ static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
     for (size_t i = 0; i < b.rows; i++)
         for (size_t j = 0; j < b.cols; j++) {
             uint32_t id = adx_id_here(b.x[adx_offset(&b, i, j)]);
-            *to++ = id == 0 ? (uint32_t)adx_now.sink : id;
+            *to++ = id == 0 ? (uint32_t)ADX_SINK : id;
         }
     return to;
 }
@@ -395,12 +395,15 @@ static bool adx_recording(void)
     ad_tape *t = adx_now.tape;
     if (t == NULL || t->status != ADREV_OK)
         return false;
-    if (adx_now.trace && t->hooks.array == NULL)
+#if !ADREV_FIXED
+    if (ADX_TRACED && t->hooks.array == NULL)
         adx_fail_because(t, ADREV_EHOOK, "an array or external statement, and "
                          "the hooks that trace have none for it");
+#endif
     return t->status == ADREV_OK;
 }
 
+#if !ADREV_FIXED
 static ad_array_view adx_public_view(const adx_view *a)
 {
     return (ad_array_view){ a->x, a->x == NULL ? a->v : NULL, a->rows, a->cols,
@@ -416,6 +419,7 @@ static ad_array_operation adx_array_operation(ad_array_kind kind,
         .results = e->values, .file = adx_now.file, .line = adx_now.line
     };
 }
+#endif
 
 // Tells the trace hook of an array statement. This comes before the results are
 // named, because they may lie where the operands are.
@@ -423,7 +427,10 @@ static void adx_tell_array(ad_array_kind kind, ad_opcode code,
                            const adx_extended *e, const adx_view *a,
                            const adx_view *b, const adx_view *c)
 {
-    if (e == NULL || !ADX_UNLIKELY(adx_now.trace))
+#if ADREV_FIXED
+    (void)kind; (void)code; (void)e; (void)a; (void)b; (void)c;
+#else
+    if (e == NULL || !ADX_UNLIKELY(ADX_TRACED))
         return;
     const ad_hooks *hooks = &adx_now.tape->hooks;
     ad_array_operation told = adx_array_operation(kind, e);
@@ -434,6 +441,7 @@ static void adx_tell_array(ad_array_kind kind, ad_opcode code,
         if (view[i] != NULL)
             told.arg[i] = adx_public_view(view[i]);
     hooks->array(hooks->user, &told);
+#endif
 }
 
 // Adds an entry of that many bytes and fills in what all kinds have in common.

@@ -7,8 +7,8 @@
  * product is a row times a column, and in a product with a vector the second
  * matrix has one column.
  *
- *   needs   tape/layout tape/memory tape/entries array/operands array/linear
- *           array/sums
+ *   needs   number/recording tape/layout tape/memory tape/entries
+ *           array/operands array/linear array/sums
  *   offers  adx_product adx_product_rule adx_triangle adx_triangle_rule
  * ========================================================================== */
 
@@ -193,7 +193,7 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
                  + (adx_view_size(a) + adx_view_size(b)) * sizeof(ad_real);
     *ai = adx_ids_of_corners(a);
     *bi = adx_ids_of_corners(b);
-    if (ADREV_DEBUG || adx_now.trace || ai->base == 0 || bi->base == 0)
+    if (ADREV_DEBUG || ADX_TRACED || ai->base == 0 || bi->base == 0)
         return false;
     adx_ahead ahead = adx_look_ahead(bytes, a->rows * sizeof(ad_real));
     if (ahead.payload == NULL)

@@ -384,7 +384,7 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
         part[k].scale = scale == 0 ? 1 : scale;
     }
     bool step = adx_is_step(op);
-    if (step && adx_now.trace)
+    if (step && ADX_TRACED)
         adx_watch_steps(op, &part[0].x);
     adx_linear *s = step ? NULL : adx_add_linear(n, true, arity, part);
     adx_tell_array(ADREV_ARRAY_each, op, ADX_BASE(s),

@@ -100,7 +100,7 @@ static void adx_restart(adx_probe *p)
 {
     adx_session *s = &p->session;
     adx_return_to(s->tape, &p->mark);
-    s->job = adx_new_job();
+    s->job = adx_new_job(s->tape);
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 

@@ -32,14 +32,16 @@ typedef void ad_vector_fn(const ad_rev *x, ad_rev *y, void *ctx);
 //   memory       a few hundred bytes now; when recording, blocks of ADREV_BLOCK
 //                bytes and more; when sweeping, adjoints
 //   see          examples/01_derivative.c
-#ifndef ADREV_NO_STDLIB
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED
 ADX_API ad_tape *ad_tape_new(void);
 #endif
 
 // The same with the caller's allocator. The struct is copied.
 //
 //   returns      NULL if out of memory, or if a function is missing
+#if !ADREV_FIXED
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator);
+#endif
 
 // A tape in fixed memory: nothing is ever allocated. The adjoints of a sweep
 // lie in the same buffer, where room for one adjoint per value is left free.
@@ -232,7 +234,7 @@ ADX_TRY ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 
 // Everything in one call: inputs, program, sweep. Records on the current tape,
 // behind what is there, and leaves the tape as it was; without a current tape,
-// on one of its own, which allocates.
+// on one of its own, which allocates (with ADREV_FIXED: ADREV_ENOTAPE).
 //
 //   x   [n]      in    point
 //   y            out   value; may be NULL
@@ -334,7 +336,9 @@ typedef struct ad_hooks {
 // Sets the hooks of a tape. The struct is copied; NULL sets none, as at the
 // beginning. While a function that has inputs is recorded on the tape
 // (adrev_function.h), this call fails the tape with ADREV_EHOOK.
+#if !ADREV_FIXED
 ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks);
+#endif
 
 // The rows of core/operations, [ADREV_OP_COUNT].
 ADX_API const ad_op_info *ad_op_table(void);

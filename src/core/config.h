@@ -3,7 +3,8 @@
 /* === core/config ============================================================
  * Define a switch before the header is included. Where it must be defined:
  *
- *     ADREV_REAL, ADREV_NO_THREADS   alike in all files of the program; if they
+ *     ADREV_REAL, ADREV_FIXED, ADREV_NO_THREADS, ADREV_CURRENT
+ *                                    alike in all files of the program; if they
  *                                    differ, gcc and clang refuse to link it
  *     ADREV_FUSE, ADREV_TRACE        alike in files that pass expressions to
  *                                    one another
@@ -17,9 +18,9 @@
  *
  *   offers  ADX_EXTERN ADX_ZERO ADX_STATIC_ASSERT ADX_INLINE ADX_CHECKED
  *           ADX_COLD ADX_NOINLINE ADX_APART ADX_UNUSED ADX_UNLIKELY ADX_LIKELY
- *           ADX_UNORDERED ADX_KNOWN ADX_OPAQUE ADX_LANES ADX_FAR ADX_FETCH
- *           ADX_FUSES ADX_QUIET ADX_LOUD ADX_SELDOM_BEGIN ADX_SELDOM_END
- *           ADX_API ADX_TRY ADX_THREAD
+ *           ADX_KNOWN ADX_OPAQUE ADX_FAST ADX_SELDOM ADX_LANES ADX_WORDS
+ *           ADX_FAR ADX_FETCH ADX_FUSES ADX_QUIET ADX_LOUD ADX_SELDOM_BEGIN
+ *           ADX_SELDOM_END ADX_API ADX_TRY ADX_THREAD
  * ========================================================================== */
 
 // ADREV_REAL    the type of a value: double or float.       default double
@@ -72,15 +73,40 @@
 #endif
 
 // ADREV_DEBUG   1: every statement knows its file and line.      default 0
-//   Costs 26 bytes and a function call per statement.
+//   Costs 26 bytes and a function call per statement. With ADREV_FIXED, needed
+//   in the file with ADREV_IMPLEMENTATION, too.
 #ifndef ADREV_DEBUG
 #define ADREV_DEBUG 0
 #endif
 
+// ADREV_FIXED   1: for small machines: no tapes but those of ad_tape_in, no
+//               hooks, no forks.                           default 0, 0 to 2
+//   A gradient then takes half of the code, and a recording fewer instructions.
+//   What would make a tape that grows, or set hooks, is not declared. Other
+//   headers than adrev_struct.h need 0. 2, in the file with
+//   ADREV_IMPLEMENTATION: nor are array or external statements defined, and
+//   sweeps need no code for them.
+#ifndef ADREV_FIXED
+#define ADREV_FIXED 0
+#endif
+
 // ADREV_STATIC     all functions are private to the including file: no symbols.
 //                  Numbers must not pass from such a file to another.
-// ADREV_NO_THREADS plain static state instead of thread-local, for targets
-//                  without thread-local storage.
+// ADREV_NO_THREADS plain static state instead of thread-local. That is the
+//                  default where there is no operating system that adrev knows
+//                  and the C library is newlib or picolibc, or the program is
+//                  freestanding; there ADREV_THREADS asks for thread-local
+//                  state.
+// ADREV_CURRENT    where the tape is kept that is current: an lvalue of type
+//                  ad_tape *, NULL at first, one for each task of the program.
+//                  For tasks of a real-time system, say
+//
+//                      struct ad_tape **my_slot(void);     // of this task
+//                      #define ADREV_CURRENT (*my_slot())
+//
+//                  Needs ADREV_FIXED. Without it one pointer serves all. Then,
+//                  too, an interrupt may record on a tape of its own, if it
+//                  makes that current and, when it ends, what ad_use returned.
 // ADREV_NO_STDLIB  no malloc: tapes come only from ad_tape_in and
 //                  ad_tape_new_with, and recorded functions need an allocator
 //                  in their options. (adrev_parallel.h calls malloc all the
@@ -129,10 +155,8 @@
 #define ADX_UNUSED __attribute__((unused))
 #define ADX_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define ADX_LIKELY(condition) __builtin_expect(!!(condition), 1)
-#define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
 #define ADX_KNOWN(value) __builtin_constant_p((double)(value))
 #define ADX_OPAQUE(pointer) __asm__("" : "+r"(pointer))
-#define ADX_LANES 1
 #else
 #define ADX_INLINE static inline
 #define ADX_CHECKED
@@ -146,6 +170,32 @@
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
+// Inlined where speed counts; with ADREV_FIXED the compiler decides.
+#if ADREV_FIXED
+#define ADX_FAST   static ADX_UNUSED
+#define ADX_SELDOM ADX_NOINLINE
+#else
+#define ADX_FAST   ADX_INLINE
+#define ADX_SELDOM ADX_COLD
+#endif
+
+// Sweeps of several directions work on vectors, where there are registers for
+// them. Without these a sweep takes the directions one by one, with less code.
+#if (defined __GNUC__ || defined __clang__)                                 \
+    && (UINTPTR_MAX > 0xffffffff || defined __SSE2__ || defined __ARM_NEON  \
+        || defined __wasm_simd128__ || defined __ALTIVEC__)
+#define ADX_LANES 1
+#endif
+
+// Whether a compound id is read and written as one word: where that is one
+// access to memory.
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__     \
+    && UINTPTR_MAX > 0xffffffff
+#define ADX_WORDS 1
+#else
+#define ADX_WORDS 0
+#endif
+
 // Prefetches memory that is written or read in order, this far ahead. (burgers,
 // gcc: 28 instead of 42 times as long as the plain program. Any distance from 2
 // to 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to
@@ -155,6 +205,16 @@
 #define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
 #else
 #define ADX_FETCH(address) ((void)(address))
+#endif
+
+// Whether state is thread-local. Without an operating system there are no
+// threads, and what would find thread-local memory is often missing, too.
+#if !defined ADREV_NO_THREADS && !defined ADREV_THREADS                     \
+    && (defined __NEWLIB__ || defined __PICOLIBC__ || defined __AVR__       \
+        || (defined __STDC_HOSTED__ && !__STDC_HOSTED__))                   \
+    && !defined __unix__ && !defined __APPLE__ && !defined _WIN32           \
+    && !defined __wasm__
+#define ADREV_NO_THREADS
 #endif
 
 // Whether an expression is recorded as one statement, which takes GNU C's
@@ -235,6 +295,14 @@
 #define ADX_THREAD _Thread_local
 #endif
 
+#if ADREV_FIXED && ADREV_TRACE && !defined ADX_TRACE_UNSET
+#error "ADREV_FIXED: there are no hooks, and nothing for ADREV_TRACE to tell"
+#endif
+#if defined ADREV_CURRENT && !ADREV_FIXED
+#error "ADREV_CURRENT needs ADREV_FIXED"
+#endif
+
+ADX_STATIC_ASSERT(ADREV_FIXED >= 0 && ADREV_FIXED <= 2, "ADREV_FIXED: 0 to 2");
 ADX_STATIC_ASSERT(ADREV_FUSE >= 1 && ADREV_FUSE <= 12, "ADREV_FUSE: 1 to 12");
 ADX_STATIC_ASSERT(ADREV_MARKS >= 1, "ADREV_MARKS: at least 1");
 ADX_STATIC_ASSERT(ADREV_VALUES <= 4294967294u, "ids are 32 bits wide");

@@ -148,7 +148,7 @@ static ad_rev adx_code_choice(ad_rev c, ad_rev x, ad_rev y)
 {
     const bool holds = c.v != 0;
     const ad_rev taken = holds ? x : y;
-    if (adx_now.trace)
+    if (ADX_TRACED)
         return adx_code_apart(c.v, x.v, y.v, ADREV_OP_select, adx_word(&c),
                               adx_word(&x), adx_word(&y), taken.v, 0, holds,
                               !holds);

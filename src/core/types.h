@@ -12,8 +12,8 @@
  * occurs in two statements, what they contribute is added in the sweep.)
  *
  *   needs   core/config cpp/members
- *   offers  adx_now adx_operand adx_slot adx_head ADX_WIDTHS adx_number
- *           ADX_RECORDED ADX_DUAL
+ *   offers  adx_current adx_now adx_operand adx_slot adx_head ADX_WIDTHS
+ *           adx_number ADX_RECORDED ADX_DUAL
  * ========================================================================== */
 
 typedef ADREV_REAL ad_real;
@@ -23,14 +23,26 @@ typedef ADREV_REAL ad_real;
 // of the implementation is defined. Private copies (ADREV_STATIC) take no part
 // in this.
 #ifdef ADREV_NO_THREADS
-#define adx_now adx_now_without_threads     // so that the linker names it, too
-#define ADX_ALIKE_(real)                                                    \
-    adx_ADREV_REAL_##real##_and_ADREV_NO_THREADS_in_all_files
+#if ADREV_FIXED             // so that the linker names it, too
+#define adx_current adx_current_without_threads
 #else
-#define ADX_ALIKE_(real) adx_ADREV_REAL_##real##_in_all_files
+#define adx_now adx_now_without_threads
 #endif
-#define ADX_ALIKE_OF(real) ADX_ALIKE_(real)
-#define ADX_ALIKE ADX_ALIKE_OF(ADREV_REAL)
+#define ADX_ALIKE_THREADS _and_ADREV_NO_THREADS
+#else
+#define ADX_ALIKE_THREADS
+#endif
+#ifdef ADREV_CURRENT
+#define ADX_ALIKE_FIXED _and_ADREV_FIXED_and_ADREV_CURRENT
+#elif ADREV_FIXED
+#define ADX_ALIKE_FIXED _and_ADREV_FIXED
+#else
+#define ADX_ALIKE_FIXED
+#endif
+#define ADX_ALIKE_(real, threads, fixed)                                    \
+    adx_ADREV_REAL_##real##threads##fixed##_in_all_files
+#define ADX_ALIKE_OF(real, threads, fixed) ADX_ALIKE_(real, threads, fixed)
+#define ADX_ALIKE ADX_ALIKE_OF(ADREV_REAL, ADX_ALIKE_THREADS, ADX_ALIKE_FIXED)
 #if !defined ADREV_STATIC && (defined __GNUC__ || defined __clang__)
 ADX_EXTERN const char ADX_ALIKE;
 static const char *const adx_agreement __attribute__((used)) = &ADX_ALIKE;

@@ -103,7 +103,7 @@ ADX_INLINE adx_number adx_apply_frexp(adx_number a, int *exponent, adx_op_2 *f)
 {
     const int k = adx_exponent_of(a.v);
     *exponent = k;
-    if (ADREV_TRACE && adx_now.trace && (a.kind & ADX_RECORDED))
+    if (ADREV_TRACE && ADX_TRACED && (a.kind & ADX_RECORDED))
         adx_observed_exponent(adx_numbered(a.v, a.id), k);
     return f(ADX_HOW, a, adx_constant(-(ad_real)k));
 }

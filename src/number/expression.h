@@ -369,7 +369,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         uint64_t other = 0;                                                 \
         uint64_t any = 0;                                                   \
         ADX_SLOTS_##N(ADX_OTHER_VARIABLE)                                   \
-        return (other == 0) & (any >> 32 != 0) & (adx_now.sink == 0);       \
+        return (other == 0) & (any >> 32 != 0) & (ADX_SINK == 0);       \
     }                                                                       \
     ADX_INLINE bool ADX_NAME(fits, N)(const ad_expr_##N *e)                 \
     {                                                                       \
@@ -397,8 +397,9 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         ADX_SLOTS_##N(ADX_LOCAL)                                            \
         ADX_PAIRS_##N(ADX_MERGE)                                            \
         ADX_SLOTS_##N(ADX_COUNT_IN)                                         \
+        const size_t last = adx_now.seq;                                    \
         bool sum = adx_may_sum(n, e->slot[0].d) & (d0 == 1)                 \
-                 & ((uint32_t)e->slot[0].id == adx_now.seq);                \
+                 & ((uint32_t)e->slot[0].id == last);                       \
         ADX_FETCH((uintptr_t)op + ADX_FAR);                                 \
         ADX_SLOTS_##N(ADX_PUT)                                              \
         return adx_commit(e->head.v, op, sum ? ADX_SUM | (n - 1) : n);      \
@@ -416,7 +417,8 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
     ADX_INLINE ADX_CHECKED ad_rev ADX_NAME(rec, N)(ad_expr_##N e)           \
     {                                                                       \
         uint64_t into = ADX_NAME(into, N)(&e);                              \
-        if (ADX_LIKELY((ADX_NAME(here, N)(&e) || ADX_NAME(known, N)(&e))    \
+        if (ADX_LIKELY((ADX_NAME(here, N)(&e)                               \
+                        || (!ADREV_FIXED && ADX_NAME(known, N)(&e)))        \
                        && ADX_NAME(fits, N)(&e)))                           \
             return ADX_NAME(write, N)(&e, into);                            \
         return ADX_NAME(apart, N)(&e, into);                                \

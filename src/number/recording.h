@@ -5,13 +5,15 @@
  * and calls one inlined function for each of its operands. What is left of a
  * whole expression is its arithmetic, one test, and one write to the tape.
  *
- *   offers  adx_context ADX_SUM ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED
- *           ADX_HOW adx_record_apart adx_traced adx_traced_1 adx_traced_2
- *           adx_observed adx_observed_exponent adx_refuse ADX_CALLED_1
- *           ADX_CALLED_2 ADX_CALLED_3 adx_call_* adx_call_choose adx_call_rec
- *           adx_call_dual adx_call_value adx_call_detach adx_call_acc_rev
- *           adx_call_acc_fwd adx_here adx_compound adx_word adx_name
- *           adx_numbered adx_passive adx_room adx_plain_rev adx_plain_fwd
+ *   offers  adx_context ADX_TRACED ADX_SINK ADX_SINCE adx_none ADX_SUM
+ *           ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED ADX_HOW adx_record_apart
+ *           adx_traced adx_traced_1 adx_traced_2 adx_observed
+ *           adx_observed_exponent adx_refuse ADX_CALLED_1 ADX_CALLED_2
+ *           ADX_CALLED_3 adx_call_* adx_call_choose adx_call_rec adx_call_dual
+ *           adx_call_value adx_call_detach adx_call_acc_rev adx_call_acc_fwd
+ *           adx_here adx_compound adx_word adx_name adx_numbered adx_passive
+ *           adx_bits ADX_SPECIAL adx_bits_shifted adx_is_zero adx_is_nan
+ *           ADX_UNORDERED adx_room adx_plain_rev adx_plain_fwd
  *           adx_plain_number adx_plain_float adx_detach_rev adx_detach_fwd
  *           ADX_OWN_TYPES ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_
  *           adx_proper adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
@@ -31,20 +33,58 @@ typedef struct adx_context {
                             // load both at once, and wait for both stores
     size_t seq;             // id of the last value
     size_t job;             // of this recording; 0: no tape
+#if !ADREV_FIXED
     size_t trace;           // 1: the hook wants every operation
+#endif
     ad_tape *tape;          // NULL: no tape
+#if !ADREV_FIXED
     size_t sink;            // the operand that stands for a constant: 0, or a
                             // value of this job if others sweep the same tape
     size_t since;           // where values up to this one lie on the tape
                             // depends on the schedule of threads
+#endif
     const char *file;       // of the latest operation, with ADREV_DEBUG
     int line;
 } adx_context;
 
+// With ADREV_FIXED a tape's context stays in the tape, and a pointer says which
+// is current: so an interrupt, or the scheduler of a real-time system,
+// exchanges one word, and there is nothing that it could find half done.
+// Otherwise the context of the current tape is in a thread-local variable,
+// which takes one load less for everything.
+#if ADREV_FIXED
+#define ADX_TRACED false
+#define ADX_SINK   ((size_t)0)
+#define ADX_SINCE  ((size_t)0)
+#ifdef ADREV_STATIC
+static adx_context adx_none ADX_UNUSED;
+#else
+ADX_EXTERN adx_context adx_none;            // where no tape is current
+#endif
+#ifdef ADREV_CURRENT
+ADX_INLINE adx_context *adx_context_of_task(void)
+{
+    ad_tape *t = ADREV_CURRENT;
+    return t == NULL ? &adx_none : (adx_context *)(void *)t;
+}
+#define adx_now (*adx_context_of_task())
+#else
+#ifdef ADREV_STATIC
+static ADX_THREAD adx_context *adx_current ADX_UNUSED = &adx_none;
+#else
+ADX_EXTERN ADX_THREAD adx_context *adx_current;
+#endif
+#define adx_now (*adx_current)
+#endif
+#else
+#define ADX_TRACED adx_now.trace
+#define ADX_SINK   adx_now.sink
+#define ADX_SINCE  adx_now.since
 #ifdef ADREV_STATIC
 static ADX_THREAD adx_context adx_now ADX_UNUSED;
 #else
 ADX_EXTERN ADX_THREAD adx_context adx_now;
+#endif
 #endif
 
 // A header: the number of operands and, for a running sum, this flag: the
@@ -62,6 +102,7 @@ ADX_EXTERN ADX_THREAD adx_context adx_now;
 // Functions of the implementation, in tape/apart and tape/hooks.
 ADX_API ad_rev adx_record_apart(ad_real v, unsigned how, adx_slot slot[],
                                 unsigned zero, uint64_t into);
+#if !ADREV_FIXED
 ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
                           ad_rev b, ad_real fb, ad_rev c, ad_real fc);
 ADX_API ad_rev adx_traced_1(ad_opcode code, ad_real v, ad_rev a, ad_real fa);
@@ -70,6 +111,7 @@ ADX_API ad_rev adx_traced_2(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
 ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b);
 ADX_API void adx_observed_exponent(ad_rev x, int k);
 ADX_API void adx_refuse(void);
+#endif
 
 // Operators as functions, for number/called. `how` is ADX_HOW of the file that
 // calls them.
@@ -113,7 +155,7 @@ ADX_INLINE uint64_t adx_compound(size_t job, size_t seq)
 // The compound id, in one load.
 ADX_INLINE uint64_t adx_word(const ad_rev *x)
 {
-#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if ADX_WORDS
     uint64_t id;
     memcpy(&id, (const char *)x + offsetof(ad_rev, seq), sizeof id);
     return id;
@@ -128,7 +170,7 @@ ADX_INLINE uint64_t adx_word(const ad_rev *x)
 ADX_INLINE void adx_name(ad_rev *x, ad_real v, uint64_t id)
 {
     x->v = v;
-#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if ADX_WORDS
     memcpy((char *)x + offsetof(ad_rev, seq), &id, sizeof id);
 #else
     x->seq = (uint32_t)id;
@@ -145,17 +187,72 @@ ADX_INLINE ad_rev adx_numbered(ad_real v, uint64_t id)
 
 ADX_INLINE ad_rev adx_passive(ad_real v) { return adx_numbered(v, 0); }
 
+#if ADREV_FIXED         // nothing is traced, so nobody calls these
+ADX_INLINE ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a, ad_real fa,
+                             ad_rev b, ad_real fb, ad_rev c, ad_real fc)
+{
+    (void)code; (void)a; (void)fa; (void)b; (void)fb; (void)c; (void)fc;
+    return adx_passive(v);
+}
+
+ADX_INLINE void adx_observed(ad_opcode code, ad_real v, ad_rev a, ad_rev b)
+{
+    (void)code; (void)v; (void)a; (void)b;
+}
+
+ADX_INLINE void adx_observed_exponent(ad_rev x, int k) { (void)x; (void)k; }
+ADX_INLINE void adx_refuse(void) { }
+#define adx_traced_1(code, v, a, fa) adx_traced(code, v, a, fa, a, fa, a, fa)
+#define adx_traced_2(code, v, a, fa, b, fb)                                 \
+    adx_traced(code, v, a, fa, b, fb, b, fb)
+#endif
+
+// Whether a is zero, or NaN, asked of its bits where a comparison of numbers is
+// a function call. Their leftmost one, the sign, does not matter.
+#define ADX_BITS_double uint64_t
+#define ADX_BITS_float  uint32_t
+typedef ADX_JOIN(ADX_BITS_, ADREV_REAL) adx_bits;
+#define ADX_SPECIAL (~(adx_bits)0 << (sizeof(ad_real) == 4 ? 24 : 53))
+
+ADX_INLINE adx_bits adx_bits_shifted(ad_real a)
+{
+    adx_bits bits;
+    memcpy(&bits, &a, sizeof bits);
+    return (adx_bits)(bits << 1);
+}
+
+ADX_INLINE bool adx_is_zero(ad_real a)
+{
+    return ADREV_FIXED ? adx_bits_shifted(a) == 0 : a == 0;
+}
+
+ADX_INLINE bool adx_is_nan(ad_real a)
+{
+    return ADREV_FIXED ? adx_bits_shifted(a) > ADX_SPECIAL : a != a;
+}
+
+#if defined __SOFTFP__ || (defined __riscv && !defined __riscv_flen)
+#define ADX_UNORDERED(a, b) (adx_is_nan(a) | adx_is_nan(b))
+#else
+#define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
+#endif
+
+// Fixed memory keeps room for an adjoint of each value, besides what is
+// reserved.
 ADX_INLINE bool adx_room(size_t need)
 {
-    return (size_t)((const char *)adx_now.head - (const char *)adx_now.op)
-        >= need + adx_now.reserved;
+    size_t gap = (size_t)((const char *)adx_now.head
+                          - (const char *)adx_now.op);
+    if (ADREV_FIXED)
+        gap -= adx_now.seq * sizeof(ad_real);
+    return gap >= need + adx_now.reserved;
 }
 
 // The plain value. The program may do anything with it, so the trace hook is
 // told of a constant.
 ADX_INLINE ad_real adx_plain_rev(ad_rev x)
 {
-    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
+    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(ADX_TRACED))
         adx_observed(ADREV_OP_detach, x.v, x, x);
     return x.v;
 }
@@ -166,7 +263,7 @@ ADX_INLINE ad_real adx_plain_float(float x) { return (ad_real)x; }
 
 ADX_INLINE ad_rev adx_detach_rev(ad_rev x)
 {
-    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(adx_now.trace))
+    if (ADREV_TRACE && x.job != 0 && ADX_UNLIKELY(ADX_TRACED))
         return adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
     return adx_passive(x.v);
 }
@@ -253,7 +350,7 @@ ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
 
 // Whether each statement has to be looked at: because its place is noted, or a
 // hook is told.
-#define ADX_LOOK (ADREV_DEBUG || (ADREV_TRACE && adx_now.trace))
+#define ADX_LOOK (ADREV_DEBUG || (ADREV_TRACE && ADX_TRACED))
 
 ADX_INLINE ad_real adx_exponent(int k) { return (ad_real)k; }
 #ifdef __cplusplus

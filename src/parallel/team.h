@@ -47,7 +47,7 @@ static adx_worker *adx_worker_of(ad_tape *t)
     team->home.team = team;
     team->home.tape = t;
     team->home.task = &team->main;
-    team->limbo = adx_new_job();
+    team->limbo = adx_new_job(NULL);
     adx_new_main(team);
     t->annexed = team;              // whose first field is the worker
     t->annex = &adx_parallel;

@@ -28,17 +28,20 @@ ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
 ADX_INLINE ad_real *adx_derivative(const ad_tape *t, ad_real a[], ad_rev x,
                                    size_t W)
 {
+#if !ADREV_FIXED
     if (ADX_UNLIKELY(t->annex != NULL) && !adx_member(t, x))
         a = t->annex->owner(t, x)->adjoint;
+#endif
+    (void)t;
     return &a[x.seq * W];
 }
 
 static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
                             ad_real adj[], bool run, ad_real to[])
 {
-    if (run)
+    if (run && !ADREV_FIXED)
         memcpy(to, adx_derivative(t, adj, *x, 1), n * sizeof *to);
-    else if (ADX_UNLIKELY(t->annex != NULL))
+    else if (ADX_UNLIKELY(adx_annex_of(t) != NULL))
         for (size_t j = 0; j < n; j++)
             to[j] = *adx_derivative(t, adj, x[j], 1);
     else
@@ -46,20 +49,40 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
             to[j] = adj[x[j].seq];
 }
 
+// Whether x is one of the first `length` values of a segment.
+ADX_INLINE bool adx_is_early(const ad_rev *x, const adx_segment *s,
+                              uint32_t length)
+{
+#if ADX_WORDS
+    return adx_word(x) - adx_compound(s->job, (size_t)s->begin + 1) < length;
+#else
+    return x->job == s->job && x->seq - s->begin - 1 < length;
+#endif
+}
+
+ADX_INLINE bool adx_is_newest(const ad_tape *t, const ad_rev *x)
+{
+    return t->segments == 1
+        && adx_is_early(x, t->segment, (uint32_t)adx_live(t)->seq);
+}
+
 // Checks values that are not all of the newest segment. `some`: constants are
 // allowed, unless all are constants.
-ADX_COLD static ad_status adx_check_others(const ad_tape *t, size_t n,
-                                           const ad_rev x[], bool some)
+ADX_SELDOM static ad_status adx_check_others(const ad_tape *t, size_t n,
+                                             const ad_rev x[], bool some)
 {
     size_t constants = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (x[i].job == 0)
+        if (ADREV_FIXED && adx_is_newest(t, &x[i]))
+            continue;
+        else if (x[i].job == 0)
             constants++;
         else if (x[i].job == ADX_JOB_BEYOND)
             return ADREV_EBEYOND;
         else if (!adx_member(t, x[i])
-                 && (t->annex == NULL || t->annex->owner(t, x[i]) == NULL))
+                 && (adx_annex_of(t) == NULL
+                     || adx_annex_of(t)->owner(t, x[i]) == NULL))
             return ADREV_EFOREIGN;
     return constants > 0 && (!some || constants == n) ? ADREV_EPASSIVE
                                                       : ADREV_OK;
@@ -72,22 +95,25 @@ ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
 {
     const adx_segment *last = &t->segment[t->segments - 1];
     uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
-    uint64_t low = adx_compound(last->job, (size_t)last->begin + 1);
     size_t i = run ? n - 1 : 0;
 
     if (adx_no_array(n, x))
         return ADREV_ESHAPE;
-    if (run && adx_word(x) - low >= length)
+    if (ADREV_FIXED)
+        return adx_check_others(t, n, x, some);
+    if (run && !adx_is_early(x, last, length))
         return adx_check_others(t, n, x, some);
     for (; i < n; i++)
-        if (adx_word(&x[i]) - low >= length)
+        if (!adx_is_early(&x[i], last, length))
             return adx_check_others(t, n, x, some);
     return ADREV_OK;
 }
 
+// (Not with ADREV_FIXED, where what this saves is less than its code.)
 static inline bool adx_is_run(size_t n, const ad_rev x[])
 {
-    return n > 16 && x != NULL && adx_in_steps(n, x, adx_word(x), 1);
+    return !ADREV_FIXED && n > 16 && x != NULL
+        && adx_in_steps(n, x, adx_word(x), 1);
 }
 
 // Refuses to sweep a tape with open forks, or one on which a function is being
@@ -97,9 +123,9 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
 {
     // but not ad_grad or its kin, which sweep only what they recorded
     if (t->floor.adx_block != NULL
-        || (t->observer != NULL && t->floor.adx_seq > 0))
+        || (adx_is_observed(t) && t->floor.adx_seq > 0))
         return ADREV_OK;
-    if (t->open > 0)
+    if (adx_has_forks(t))
         return ADREV_EBUSY;
     adx_fail_because(t, ADREV_EHOOK, "derivatives are asked of the tape on "
                      "which a function is recorded");
@@ -108,23 +134,24 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
 
 // What all queries check, for outputs y and inputs x. `missing`: another array
 // is NULL or impossible. Lengths are checked before anything is read.
-ADX_INLINE ad_status adx_check_query(ad_tape *t, size_t m, const ad_rev y[],
+ADX_FAST ad_status adx_check_query(ad_tape *t, size_t m, const ad_rev y[],
                                      size_t n, const ad_rev x[], bool missing,
                                      bool *run)
 {
     ad_status status = ad_tape_status(t);
     *run = false;
-    if (status == ADREV_OK && ADX_UNLIKELY(t->open > 0 || t->observer != NULL))
+    if (status == ADREV_OK
+        && ADX_UNLIKELY(adx_has_forks(t) || adx_is_observed(t)))
         status = adx_check_open(t);
     if (status == ADREV_OK && (missing || n > ADX_MOST_ELEMENTS))
         status = ADREV_ESHAPE;
     if (status == ADREV_OK)
         status = adx_check_values(t, m, y, true, false);
-    if (status == ADREV_OK && n > adx_live(t)->seq && t->annex == NULL)
+    if (status == ADREV_OK && n > adx_live(t)->seq && adx_annex_of(t) == NULL)
         status = ADREV_ESHAPE;
     if (status == ADREV_OK) {
         *run = adx_is_run(n, x);
-        status = adx_check_values(t, n, x, false, *run);
+        status = adx_check_values(t, n, x, false, !ADREV_FIXED && *run);
     }
     return status;
 }
@@ -135,7 +162,7 @@ ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
 {
     static const ad_real none[4] = {0};
 
-    for (; n >= 4; n -= 4, p += 4) {
+    for (; n >= 4 && !ADREV_FIXED; n -= 4, p += 4) {
         memcpy(p, none, sizeof none);
         ADX_OPAQUE(p);
     }
@@ -147,7 +174,7 @@ ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
 
 static inline void adx_zero(ad_real *p, size_t n)
 {
-    if (n > 128)
+    if (n > 128 && !ADREV_FIXED)
         memset(p, 0, n * sizeof *p);
     else
         adx_zero_few(p, n);
@@ -158,16 +185,22 @@ static inline void adx_zero(ad_real *p, size_t n)
 static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
 {
     size_t values = adx_live(t)->seq;
+#if ADREV_FIXED
+    ad_real *p = adx_adjoints(t, values, width);
+    if (p == NULL)
+        return NULL;
+#else
     ad_real *p = t->adjoint;
     if (ADX_UNLIKELY((values + 1 + t->scratch) * width > t->adjoint_count)) {
         p = adx_adjoints(t, values, width);
         if (p == NULL)
             return NULL;
     }
-    if (ADX_UNLIKELY(t->annex != NULL)) {
-        if (!t->annex->afford(t, width))
+#endif
+    if (ADX_UNLIKELY(adx_annex_of(t) != NULL)) {
+        if (!adx_annex_of(t)->afford(t, width))
             return NULL;
-        t->annex->zero(t, width);
+        adx_annex_of(t)->zero(t, width);
     }
     adx_zero(p + floor * width, (values + 1 - floor) * width);
     return p;
@@ -202,7 +235,8 @@ ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
 ADX_INLINE bool adx_is_few(const ad_tape *t)
 {
     return adx_live(t)->seq <= ADX_FEW && t->block == t->first
-        && t->status == ADREV_OK && t->observer == NULL && t->annex == NULL;
+        && t->status == ADREV_OK && !adx_is_observed(t)
+        && adx_annex_of(t) == NULL;
 }
 
 // Whether all of x are of the newest segment. Values of older ones are valid,
@@ -256,7 +290,8 @@ ADX_API ad_status ad_gradient(ad_tape *t, ad_rev y, size_t n,
                               const ad_rev x[], ad_real g[])
 {
     static const ad_real one = 1;
-    if (!ADREV_COUNT && t != NULL && adx_gradient_of_few(t, y, n, x, g))
+    if (!ADREV_COUNT && !ADREV_FIXED && t != NULL
+        && adx_gradient_of_few(t, y, n, x, g))
         return ADREV_OK;
     return adx_pullback(t, 1, &y, &one, n, x, g);
 }
@@ -302,7 +337,7 @@ static size_t adx_width(size_t left, size_t most)
 static bool adx_afford(ad_tape *t, size_t width)
 {
     return adx_adjoints(t, adx_live(t)->seq, width) != NULL
-        && (t->annex == NULL || t->annex->afford(t, width));
+        && (adx_annex_of(t) == NULL || adx_annex_of(t)->afford(t, width));
 }
 
 // One reverse sweep for `width` rows of a Jacobian; adj is cleared.

@@ -41,7 +41,7 @@ static ad_status adx_open_session(adx_session *s)
 {
     s->own = NULL;
     s->tape = adx_now.tape;
-#ifndef ADREV_NO_STDLIB
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED
     if (s->tape == NULL) {
         s->own = ad_tape_new();
         if (s->own == NULL)
@@ -57,7 +57,7 @@ static ad_status adx_open_session(adx_session *s)
         return ADREV_EMARK;
     s->mark = ad_tape_mark(t);
     s->segment = t->segments;
-    s->job = adx_new_job();
+    s->job = adx_new_job(t);
     adx_begin_segment(t, s->segment, &s->mark, s->job, true);
     return ADREV_OK;
 }
@@ -89,10 +89,10 @@ static ad_status adx_close_session(adx_session *s, ad_status status)
 // y as a value of t itself, imported if another tape of the recording has it.
 static ad_rev adx_on_tape(ad_tape *t, ad_rev y)
 {
-    if (y.job == 0 || adx_member(t, y) || t->annex == NULL
+    if (y.job == 0 || adx_member(t, y) || adx_annex_of(t) == NULL
         || t->status != ADREV_OK)
         return y;
-    uint64_t id = t->annex->import(t, adx_word(&y));
+    uint64_t id = adx_annex_of(t)->import(t, adx_word(&y));
     if (id != 0)
         adx_name(&y, y.v, id);
     return y;
@@ -103,8 +103,8 @@ static ad_rev adx_on_tape(ad_tape *t, ad_rev y)
 // counts as constant, like the older values of the tape itself.
 static void adx_own_results_of(ad_tape *t, size_t m, ad_rev y[])
 {
-    for (size_t i = 0; t->annex != NULL && i < m; i++)
-        if (!adx_member(t, y[i]) && t->annex->owner(t, y[i]) == NULL)
+    for (size_t i = 0; adx_annex_of(t) != NULL && i < m; i++)
+        if (!adx_member(t, y[i]) && adx_annex_of(t)->owner(t, y[i]) == NULL)
             y[i] = adx_on_tape(t, y[i]);
 }
 

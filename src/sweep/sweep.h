@@ -25,19 +25,12 @@ ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
             adj[op[i].id * W + w] += adx_absorb(op[i].d, a[w]);
 }
 
-#define ADX_BITS_double uint64_t
-#define ADX_BITS_float  uint32_t
-typedef ADX_JOIN(ADX_BITS_, ADREV_REAL) adx_bits;
-
 // Whether a is finite and not zero. The bits are shifted left, which drops the
 // sign, and 1 is subtracted. That makes zeros the largest number of all, and
 // infinities and NaN the next ones: their bits begin with all ones.
 ADX_INLINE bool adx_is_plain(ad_real a)
 {
-    const adx_bits special = ~(adx_bits)0 << (sizeof a == 4 ? 24 : 53);
-    adx_bits bits;
-    memcpy(&bits, &a, sizeof bits);
-    return (adx_bits)((adx_bits)(bits << 1) - 1) < special - 1;
+    return (adx_bits)(adx_bits_shifted(a) - 1) < ADX_SPECIAL - 1;
 }
 
 ADX_INLINE void adx_spread_one(ad_real adj[], const adx_operand *p, ad_real a)
@@ -58,11 +51,16 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
 {
     if (ADX_UNLIKELY(!adx_is_plain(a))) {
         ad_real copy = a;       // so that a itself can stay in a register
-        if (a != 0)
+        if (!adx_is_zero(a))
             adx_spread_absorbing(adj, op, n, &copy, 1);
         return;
     }
     const adx_operand *p = op + n;
+    if (ADREV_FIXED) {
+        while (p > op)
+            adx_spread_one(adj, --p, a);
+        return;
+    }
     if (n & 1)
         adx_spread_one(adj, --p, a);
     while (p > op) {            // in pairs: particles, bench/, 13 % faster
@@ -192,10 +190,10 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             if (header & ADX_OTHER) {
                 op -= adx_operands(header, op - 1);
                 k -= adx_values(header, op);
-                if (header == ADX_EXTENDED
+                if (ADREV_FIXED < 2 && header == ADX_EXTENDED
                     && !adx_reverse_extended(t, s, op, adj, W))
                     return false;
-                if (header == ADX_LEAP) {
+                if (!ADREV_FIXED && header == ADX_LEAP) {
                     adx_leap *leap = adx_leap_of(op);
                     if (!leap->reverse(leap, W))
                         return false;
@@ -219,7 +217,9 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             adx_spread(adj, op, header & ADX_COUNT, a);
             // A running sum: the value before has partial 1. Its adjoint is
             // this one plus what other statements contributed. Go on with it.
-            while (header & ADX_SUM) {
+            if (ADREV_FIXED && (header & ADX_SUM))
+                adj[k] += a;
+            while (!ADREV_FIXED && (header & ADX_SUM)) {
 #if ADREV_COUNT
                 if (a != 0)
                     adx_count_reverse(1, adj[k]);
@@ -237,7 +237,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
         }
         if (leapt)
             continue;
-        if (b == floor)
+        if (ADREV_FIXED || b == floor)
             break;
         b = b->prev;
         if (b != NULL) {

@@ -28,7 +28,7 @@ static bool adx_identify(unsigned n, adx_slot slot[])
     for (unsigned i = 0; i < n; i++) {
         uint64_t id = slot[i].id >> 32 == 0 ? 0 : adx_known_id(slot[i].id);
         any |= id;
-        slot[i].id = id >> 32 == 0 ? adx_now.sink : id;
+        slot[i].id = id >> 32 == 0 ? ADX_SINK : id;
     }
     return any >> 32 != 0;
 }
@@ -36,8 +36,8 @@ static bool adx_identify(unsigned n, adx_slot slot[])
 // A partial with a factor of zero is zero, even where its slot says NaN.
 static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
 {
-    for (unsigned i = 0; i < n; i++)
-        if ((zero >> i & 1) && slot[i].d != slot[i].d)
+    for (unsigned i = 0; i < n; i++, zero >>= 1)
+        if ((zero & 1) && adx_is_nan(slot[i].d))
             slot[i].d = 0;
 }
 
@@ -46,11 +46,12 @@ static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
 static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
 {
     unsigned left = 0;
-    for (unsigned k = 1; k < n; k++)
-        if ((into >> 4 * k & 15) != 0)
-            slot[(into >> 4 * k & 15) - 1].d += slot[k].d;
-    for (unsigned k = 0; k < n; k++)
-        if ((into >> 4 * k & 15) == 0)
+    uint64_t rest = into;
+    for (unsigned k = 0; k < n; k++, rest >>= 4)
+        if ((rest & 15) != 0)
+            slot[(rest & 15) - 1].d += slot[k].d;
+    for (unsigned k = 0; k < n; k++, into >>= 4)
+        if ((into & 15) == 0)
             slot[left++] = slot[k];
     return left;
 }
@@ -63,7 +64,7 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
                                              uint64_t into)
 {
     unsigned n = how & ADX_COUNT;
-    bool traced = (how & ADX_WATCHED) && adx_now.trace;
+    bool traced = (how & ADX_WATCHED) && ADX_TRACED;
 
     if (traced && adx_is_node(n, slot))     // it is recorded already
         return adx_numbered(v, adx_known_id(slot[0].id));
@@ -73,7 +74,7 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
         adx_refuse();
     if (traced || (how & ADX_LEAF))
         return adx_numbered(v, slot[0].id);
-    if (how & ADX_NOTED)
+    if ((how & ADX_NOTED) && (ADREV_DEBUG || !ADREV_FIXED))
         adx_note_site(v);
 
     adx_absorb_slots(n, slot, zero);
@@ -134,7 +135,7 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
     if (code == ADREV_OP_add || code == ADREV_OP_sub)
         how |= ADX_SUM;
     ad_rev y;
-    if ((how & ADX_WATCHED) && adx_now.trace)
+    if ((how & ADX_WATCHED) && ADX_TRACED)
         y = n == 1 ? adx_traced_1(code, v, arg[0], f[0])
           : n == 2 ? adx_traced_2(code, v, arg[0], f[0], arg[1], f[1])
           : adx_traced(code, v, arg[0], f[0], arg[1], f[1], arg[2], f[2]);
@@ -174,7 +175,7 @@ ADREV_OPS(ADX_DEFINE)
 static void adx_call_observed(unsigned how, ad_opcode code, ad_real v,
                               adx_number a, adx_number b)
 {
-    if ((how & ADX_WATCHED) && adx_now.trace
+    if ((how & ADX_WATCHED) && ADX_TRACED
         && ((a.kind | b.kind) & ADX_RECORDED))
         adx_observed(code, v, adx_numbered(a.v, a.id),
                      adx_numbered(b.v, b.id));
@@ -208,7 +209,7 @@ ADX_API adx_number adx_call_choose(unsigned how, bool c, adx_number a,
     const ad_real f[3] = { 0, c, !c };
     adx_number e = c ? a : b;
 
-    if ((how & ADX_WATCHED) && adx_now.trace)
+    if ((how & ADX_WATCHED) && ADX_TRACED)
         return adx_call_any(how, ADREV_OP_select, e.v, 3, arg, f);
     e.kind = a.kind | b.kind;
     return e;
@@ -239,7 +240,7 @@ ADX_API ad_fwd adx_call_dual(unsigned how, adx_number e)
 ADX_API adx_number adx_call_detach(unsigned how, adx_number e)
 {
     adx_number y = { .v = e.v, .kind = e.kind & ADX_DUAL };
-    if ((e.kind & ADX_RECORDED) && (how & ADX_WATCHED) && adx_now.trace) {
+    if ((e.kind & ADX_RECORDED) && (how & ADX_WATCHED) && ADX_TRACED) {
         ad_rev x = adx_numbered(e.v, e.id);
         ad_rev told = adx_traced(ADREV_OP_detach, x.v, x, 0, x, 0, x, 0);
         y.id = adx_word(&told);

@@ -18,20 +18,14 @@ static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
     ad_tape *t = c->tape;
     size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
 
-    if (t->status != ADREV_OK || !adx_make_room(t, c, need, values))
+    if (t->status != ADREV_OK || !adx_make_room(t, c, need, values)
+        || (!ADREV_FIXED && !adx_admit(t, c, operands, values)))
         return NULL;
-    if (values > ADREV_VALUES - c->seq) {
-        adx_fail(t, ADREV_ELIMIT);
-        return NULL;
-    }
-    if (!adx_fits_exactly(t, c, operands, values)) {
-        adx_fail_full(t, c, operands, values);
-        return NULL;
-    }
     c->op += operands;
     *--c->head = (uint16_t)header;
     c->seq += values;
-    adx_settle_room(t, c, 0);
+    if (!ADREV_FIXED)
+        adx_settle(t, c);
     return c->op - operands;
 }
 
@@ -59,7 +53,7 @@ typedef struct adx_ahead {
 
 // Finds that place for a payload of `bytes`, with `beyond` free bytes behind
 // it.
-static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
+static ADX_UNUSED adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 {
     ad_tape *t = adx_now.tape;
     size_t slots = adx_slots(bytes);
@@ -70,15 +64,17 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 
     if (t->block == NULL)
         return ahead;
-    if (adx_settle_room(t, &adx_now, need)) {
+    if (adx_settle_room(t, &adx_now, need))
         first = adx_room(all) ? adx_now.op : NULL;
-    } else if (t->allocator.alloc != NULL) {
+#if !ADREV_FIXED
+    else if (!adx_has_fixed_memory(t)) {
         adx_block *next = t->block->next;
         if (next == NULL || next->bytes < need)
             next = ahead.added = adx_add_block(t, all);
         first = next == NULL || next->bytes < all ? NULL
               : adx_open_bottom(next);
     }
+#endif
     if (first != NULL) {
         ahead.payload = adx_payload(first);
         ahead.behind = adx_payload(first + slots);
@@ -87,13 +83,17 @@ static adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 }
 
 // Frees the block behind the current one; nothing is in it.
-static void adx_drop_next(ad_tape *t)
+static ADX_UNUSED void adx_drop_next(ad_tape *t)
 {
+#if ADREV_FIXED
+    (void)t;                // nobody added one
+#else
     adx_block *b = t->block->next;
     t->block->next = b->next;
     if (b->next != NULL)
         b->next->prev = t->block;
     adx_free(t, b, sizeof *b + b->bytes);
+#endif
 }
 
 // Appends an entry with a payload. Returns the payload; NULL: the tape failed.
@@ -158,9 +158,9 @@ ADX_COLD static void adx_note_site(ad_real v)
 // Adds n inputs at the start of a recording, where they need no entry. False,
 // and nothing done: there is an entry already, or something might go wrong
 // (fixed memory, a limit).
-ADX_INLINE bool adx_add_leading_inputs(ad_tape *t, adx_context *c, size_t n)
+ADX_FAST bool adx_add_leading_inputs(ad_tape *t, adx_context *c, size_t n)
 {
-    if (c->head != t->start || c->reserved != 0 || t->allocator.alloc == NULL
+    if (c->head != t->start || c->reserved != 0 || adx_has_fixed_memory(t)
         || c->seq + n > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
         return false;
     t->lead += n;
@@ -177,19 +177,15 @@ static bool adx_extend_inputs(ad_tape *t, adx_context *c, size_t n)
     if (!first && (c->head == adx_top_of_block(t->block)
                    || *c->head != ADX_INPUTS || c->head == t->sealed))
         return false;
-    if (n > ADREV_VALUES - c->seq)
+    if (!adx_admit(t, c, 0, n))
         return false;
-    if (!adx_fits_exactly(t, c, 0, n)) {
-        adx_fail_full(t, c, 0, n);
-        return false;
-    }
     if (first)
         t->lead += n;
     else
         c->op[-1].id += (uint32_t)n;
     c->seq += n;
-    if (t->block != NULL)
-        adx_settle_room(t, c, 0);
+    if (t->block != NULL && !ADREV_FIXED)
+        adx_settle(t, c);
     return true;
 }
 
@@ -210,7 +206,7 @@ ADX_APART size_t adx_enter_inputs(adx_context *c, size_t n)
 }
 
 // Adds n inputs. Returns the id of the first; 0: no tape, or it has failed.
-ADX_INLINE size_t adx_add_inputs(adx_context *c, size_t n)
+ADX_FAST size_t adx_add_inputs(adx_context *c, size_t n)
 {
     if (c->tape == NULL || c->tape->status != ADREV_OK || n == 0)
         return 0;
@@ -267,7 +263,7 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
 
     for (size_t i = 0; ADREV_DEBUG && first != 0 && i < n; i++)
         adx_stop_at(x[i]);
-    if (first != 0 && n > 8) {
+    if (!ADREV_FIXED && first != 0 && n > 8) {
         adx_name_run(n, x, out, id);
         return;
     }

@@ -6,8 +6,8 @@
  * recorded, which are told of operations and array statements.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *   offers  adx_segment_of adx_member adx_resolve adx_known adx_known_here
- *           adx_known_id
+ *   offers  adx_segment_of adx_member adx_resolve adx_known_id adx_known
+ *           adx_known_here
  * ========================================================================== */
 
 // The newest segment that begins below seq: the one with this value.
@@ -40,17 +40,28 @@ static uint32_t adx_resolve(ad_rev x)
         return 0;
     }
 
-    uint64_t known = t->annex == NULL ? 0
-                   : t->annex->import(t, adx_compound(x.job, x.seq));
+    uint64_t known = adx_annex_of(t) == NULL ? 0
+                   : adx_annex_of(t)->import(t, adx_compound(x.job, x.seq));
     if (known != 0)
         return (uint32_t)known;
-    ad_rev y = t->hooks.foreign == NULL || t->status != ADREV_OK
-             ? x : t->hooks.foreign(t->hooks.user, x);
+    ad_rev y = x;
+#if !ADREV_FIXED
+    if (t->hooks.foreign != NULL && t->status == ADREV_OK)
+        y = t->hooks.foreign(t->hooks.user, x);
+#endif
     if (y.job != 0 && !adx_member(t, y))
         adx_fail(t, ADREV_EFOREIGN);
     return y.job == 0 || t->status != ADREV_OK ? 0 : y.seq;
 }
 
+#if ADREV_FIXED
+// A compound id as one of the current tape; 0: a constant.
+static uint64_t adx_known_id(uint64_t id)
+{
+    ad_rev x = { 0, (uint32_t)id, (uint32_t)(id >> 32) };
+    return x.job == adx_now.job || adx_resolve(x) != 0 ? id : 0;
+}
+#else
 // The value x under its id on the current tape; seq 0 makes it a constant.
 static ad_rev adx_known(ad_rev x, uint32_t seq)
 {
@@ -82,9 +93,9 @@ static uint64_t adx_known_id(uint64_t id)
     ad_tape *t = adx_now.tape;
     if (id >> 32 == adx_now.job)
         return id;
-    bool ask = t != NULL && t->annex != NULL && id >> 32 != 0
+    bool ask = t != NULL && adx_annex_of(t) != NULL && id >> 32 != 0
             && id >> 32 != ADX_JOB_BEYOND;
-    uint64_t known = ask ? t->annex->import(t, id) : 0;
+    uint64_t known = ask ? adx_annex_of(t)->import(t, id) : 0;
     if (known != 0)
         return known;
     ad_rev x = { 0, (uint32_t)id, (uint32_t)(id >> 32) };
@@ -105,7 +116,7 @@ static void adx_tell_hook(ad_operation *told, ad_rev result)
 // now. Not within ad_grad and its kin, which sweep segments of their own.
 static bool adx_is_unswept(const ad_tape *t)
 {
-    return !ADREV_DEBUG && t->observer != NULL && t->segments == 1;
+    return !ADREV_DEBUG && adx_is_observed(t) && t->segments == 1;
 }
 
 // Prepares what the hook is told. Returns 0 if no argument is a variable.
@@ -248,7 +259,7 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
     static const ad_hooks none = {0};
     if (t == NULL)
         return;
-    if (t->observer != NULL) {
+    if (adx_is_observed(t)) {
         adx_fail_because(t, ADREV_EHOOK, "hooks are set on the tape on which "
                          "a function is recorded");
         return;
@@ -257,5 +268,6 @@ ADX_API void ad_tape_hooks(ad_tape *t, const ad_hooks *hooks)
     t->hooks = hooks == NULL ? none : *hooks;
     c->trace = t->hooks.trace != NULL;
     if (t->block != NULL)
-        adx_settle_room(t, c, 0);
+        adx_settle(t, c);
 }
+#endif

@@ -17,6 +17,7 @@
  *           ADX_GAP ADX_LEAST ADX_BLOCK_MOST adx_site adx_failure
  *           ADX_SITE_OPERANDS adx_extended adx_rule adx_block adx_place
  *           adx_leap adx_annex adx_mine_rows adx_segment ADX_ENTRIES adx_live
+ *           adx_has_fixed_memory adx_is_observed adx_has_forks adx_annex_of
  *           adx_bottom adx_top_of_block adx_open_bottom adx_gap adx_round_up
  *           ADX_JOB_BATCH ADX_JOB_BEYOND adx_next_job adx_take_jobs
  *           adx_new_job adx_fail_because adx_fail adx_failed
@@ -169,31 +170,44 @@ typedef ad_rev adx_observer(void *user, ad_opcode code, ad_rev a, ad_rev b,
                             ad_rev c, ad_real v, uint32_t id);
 
 struct ad_tape {
-    _Alignas(8) adx_context rest;   // while it is not current
+    _Alignas(8) adx_context rest;   // while it is not current; with
+                                    // ADREV_FIXED always
+#if !ADREV_FIXED
     adx_context *live;              // rest, or the thread's adx_now
+#endif
     adx_block *first;
     adx_block *block;               // the one being written
+#if !ADREV_FIXED
     ad_real *adjoint;               // for the sweeps; not in fixed memory
     size_t adjoint_count;
+#endif
     size_t bytes;                   // bytes in blocks and adjoints
     size_t most;                    // the most bytes needed before a rewind
     size_t scratch;                 // further numbers that a sweep needs for
                                     // each direction
+#if !ADREV_FIXED
     size_t open;                    // open forks: while there is one, the tape
                                     // is neither swept nor cleared, except the
                                     // part of it that ad_grad has recorded
     const adx_annex *annex;         // or NULL
     void *annexed;                  // the annex's own data
+#endif
     adx_extended *last;             // the last one whose rule has destroy
     uint16_t *start;                // `head` before the first entry
     size_t lead;                    // values before the first entry: inputs
     ad_mark floor;                  // sweeps end here
+#if !ADREV_FIXED
     adx_observer *observer;         // set: a function is recorded, and the tape
                                     // is not swept. Its user is the hooks'
+#endif
     uint16_t *sealed;               // a mark stands at this head: inputs after
                                     // it need a new entry
+#if ADREV_FIXED
+    uint32_t next_job;              // of this tape's batch
+#else
     ad_allocator allocator;         // alloc NULL: fixed memory
     ad_hooks hooks;
+#endif
     adx_failure failure;
     ad_status status;
     bool one_way;                   // a statement cannot go forward
@@ -215,13 +229,53 @@ ADX_STATIC_ASSERT(sizeof(ad_tape) % 8 == 0, "the block behind it, too");
 
 #ifndef ADREV_STATIC
 const char ADX_ALIKE = 0;
+#if ADREV_FIXED
+adx_context adx_none;
+#ifndef ADREV_CURRENT
+ADX_THREAD adx_context *adx_current = &adx_none;
+#endif
+#else
 ADX_THREAD adx_context adx_now;
+#endif
 #if ADREV_COUNT
 ADX_THREAD ad_count_both ad_counts;
 #endif
 #endif
 
-static adx_context *adx_live(const ad_tape *t) { return t->live; }
+// What tapes have that grow, and others do not.
+#if ADREV_FIXED
+static inline adx_context *adx_live(const ad_tape *t)
+{
+    return (adx_context *)(uintptr_t)&t->rest;
+}
+static inline bool adx_has_fixed_memory(const ad_tape *t)
+{
+    (void)t;
+    return true;
+}
+static inline bool adx_is_observed(const ad_tape *t) { (void)t; return false; }
+static inline bool adx_has_forks(const ad_tape *t) { (void)t; return false; }
+static inline const adx_annex *adx_annex_of(const ad_tape *t)
+{
+    (void)t;
+    return NULL;
+}
+#else
+static inline adx_context *adx_live(const ad_tape *t) { return t->live; }
+static inline bool adx_has_fixed_memory(const ad_tape *t)
+{
+    return t->allocator.alloc == NULL;
+}
+static inline bool adx_is_observed(const ad_tape *t)
+{
+    return t->observer != NULL;
+}
+static inline bool adx_has_forks(const ad_tape *t) { return t->open > 0; }
+static inline const adx_annex *adx_annex_of(const ad_tape *t)
+{
+    return t->annex;
+}
+#endif
 
 static const adx_operand *adx_bottom(const adx_block *b)
 {
@@ -252,7 +306,7 @@ static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
  * take the numbers in batches: an atomic operation per recording would cost as
  * much as a small gradient. When all have been used, numbers come again.     */
 
-#define ADX_JOB_BATCH 4096u
+#define ADX_JOB_BATCH (ADREV_FIXED ? 256u : 4096u)
 
 // A number that no job has: that of what lies behind the arrays that a function
 // is given (sweep/session).
@@ -261,6 +315,11 @@ static size_t adx_round_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 #if !defined ADREV_NO_THREADS && !defined __STDC_NO_ATOMICS__
 static _Atomic uint32_t adx_jobs;
 #define ADX_TAKE_JOBS() atomic_fetch_add(&adx_jobs, ADX_JOB_BATCH)
+#elif defined __GCC_ATOMIC_INT_LOCK_FREE && __GCC_ATOMIC_INT_LOCK_FREE == 2 \
+    && __SIZEOF_INT__ == 4
+static uint32_t adx_jobs;       // interrupts take numbers, too
+#define ADX_TAKE_JOBS()                                                     \
+    __atomic_fetch_add((unsigned *)&adx_jobs, ADX_JOB_BATCH, __ATOMIC_RELAXED)
 #else
 static uint32_t adx_jobs;
 #define ADX_TAKE_JOBS() ((adx_jobs += ADX_JOB_BATCH) - ADX_JOB_BATCH)
@@ -275,20 +334,30 @@ static uint32_t adx_jobs;
 #define ADX_JOB_ORIGIN 0
 #endif
 
+// With ADREV_FIXED each tape has a batch of its own, so that an interrupt that
+// records on another one finds nothing half done.
+#if ADREV_FIXED
+#define ADX_NEXT_JOB(t) ((t)->next_job)
+#else
 static ADX_THREAD uint32_t adx_next_job;
+#define ADX_NEXT_JOB(t) adx_next_job
+#endif
 
 static uint32_t adx_take_jobs(void)
 {
     uint32_t first = ADX_TAKE_JOBS() + ADX_JOB_ORIGIN;
+    if (ADREV_FIXED)        // multiples of the batch are no jobs (adx_new_job)
+        return first;
     return first == ADX_JOB_BEYOND ? ADX_TAKE_JOBS() + ADX_JOB_ORIGIN : first;
 }
 
-static uint32_t adx_new_job(void)
+static uint32_t adx_new_job(ad_tape *t)
 {
     // Multiples of the batch are left out, 0 among them.
-    if (adx_next_job % ADX_JOB_BATCH == 0)
-        adx_next_job = adx_take_jobs() + 1;
-    return adx_next_job++;
+    (void)t;
+    if (ADX_NEXT_JOB(t) % ADX_JOB_BATCH == 0)
+        ADX_NEXT_JOB(t) = adx_take_jobs() + 1;
+    return ADX_NEXT_JOB(t)++;
 }
 
 /* --- failure ------------------------------------------------------------- */
@@ -304,7 +373,7 @@ ADX_COLD static void adx_fail_because(ad_tape *t, ad_status status,
         t->status = status;
         t->failure = (adx_failure){ c->file, why, 0, c->line };
     }
-    c->reserved = adx_gap(c);
+    c->reserved = ADREV_FIXED ? SIZE_MAX / 2 : adx_gap(c);
 }
 
 static void adx_fail(ad_tape *t, ad_status status)

@@ -11,14 +11,15 @@
 
 static void adx_reset_tape(ad_tape *t, adx_context *c)
 {
-    if (t->last != NULL)
+    if (ADREV_FIXED < 2 && t->last != NULL)
         adx_destroy(t, 0);
-    if (t->annex != NULL)
-        t->annex->clear(t);
+    if (adx_annex_of(t) != NULL)
+        adx_annex_of(t)->clear(t);
+    if (t->status != ADREV_OK)
+        memset(&t->failure, 0, sizeof t->failure);
     t->status = ADREV_OK;
-    memset(&t->failure, 0, sizeof t->failure);
     t->segments = 1;
-    t->segment[0] = (adx_segment){ .job = adx_new_job() };
+    t->segment[0] = (adx_segment){ .job = adx_new_job(t) };
     t->sealed = NULL;
     t->most = 0;
     t->lead = 0;
@@ -30,7 +31,7 @@ static void adx_reset_tape(ad_tape *t, adx_context *c)
     c->seq = 0;
     if (t->first != NULL) {
         adx_enter_block(t, c, t->first);
-        adx_settle_room(t, c, 0);
+        adx_settle(t, c);
     }
 }
 
@@ -38,7 +39,7 @@ ADX_API void ad_tape_clear(ad_tape *t)
 {
     if (t == NULL)
         return;
-    if (t->open > 0)
+    if (adx_has_forks(t))
         adx_fail(t, ADREV_EBUSY);
     else
         adx_reset_tape(t, adx_live(t));
@@ -49,17 +50,20 @@ static ad_tape *adx_init(void *memory)
     ad_tape *t = (ad_tape *)memory;
     memset(t, 0, sizeof *t);
     t->rest.tape = t;
+#if !ADREV_FIXED
     t->live = &t->rest;
+#endif
     return t;
 }
 
-#ifndef ADREV_NO_STDLIB
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED
 ADX_API ad_tape *ad_tape_new(void)
 {
     return ad_tape_new_with(&adx_libc);
 }
 #endif
 
+#if !ADREV_FIXED
 ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
 {
     if (!adx_is_allocator(allocator))
@@ -74,6 +78,27 @@ ADX_API ad_tape *ad_tape_new_with(const ad_allocator *allocator)
     adx_reset_tape(t, &t->rest);
     return t;
 }
+#endif
+
+// Makes a tape current. What was recorded stays in its context.
+#if ADREV_FIXED
+static void adx_make_current(ad_tape *t)
+{
+#ifdef ADREV_CURRENT
+    ADREV_CURRENT = t;
+#else
+    adx_current = t == NULL ? &adx_none : &t->rest;
+#endif
+}
+#else
+static void adx_make_current(ad_tape *t)
+{
+    static const adx_context none = {0};
+    adx_now = t == NULL ? none : t->rest;
+    if (t != NULL)
+        t->live = &adx_now;
+}
+#endif
 
 ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
 {
@@ -83,9 +108,8 @@ ADX_API ad_tape *ad_tape_in(void *buffer, size_t bytes)
     if (buffer == NULL || bytes < skip + adx_round_up(least)
         || bytes > SIZE_MAX / 4)
         return NULL;
-    static const adx_context none = {0};
     if (adx_now.tape == (ad_tape *)((char *)buffer + skip))
-        adx_now = none;         // the tape that was here is gone
+        adx_make_current(NULL);         // the tape that was here is gone
     ad_tape *t = adx_init((char *)buffer + skip);
     t->bytes = (bytes - skip) / 8 * 8;
     t->first = (adx_block *)(t + 1);
@@ -99,16 +123,17 @@ ADX_API void ad_tape_free(ad_tape *t)
 {
     if (t == NULL)
         return;
-    if (t->open > 0) {
+    if (adx_has_forks(t)) {
         adx_fail(t, ADREV_EBUSY);
         return;
     }
     if (adx_now.tape == t)
         ad_use(NULL);
     adx_destroy(t, 0);
-    if (t->annex != NULL)
-        t->annex->free(t);
-    if (t->allocator.alloc == NULL)
+    if (adx_annex_of(t) != NULL)
+        adx_annex_of(t)->free(t);
+#if !ADREV_FIXED
+    if (adx_has_fixed_memory(t))
         return;
 
     for (adx_block *b = t->first; b != NULL;) {
@@ -120,20 +145,20 @@ ADX_API void ad_tape_free(ad_tape *t)
         adx_free(t, t->adjoint, t->adjoint_count * sizeof(ad_real));
     ad_allocator allocator = t->allocator;
     allocator.free(t, allocator.user);
+#endif
 }
 
 ADX_API ad_tape *ad_use(ad_tape *t)
 {
-    static const adx_context none = {0};
     ad_tape *before = adx_now.tape;
 
+#if !ADREV_FIXED
     if (before != NULL) {
         before->rest = adx_now;
         before->live = &before->rest;
     }
-    adx_now = t == NULL ? none : t->rest;
-    if (t != NULL)
-        t->live = &adx_now;
+#endif
+    adx_make_current(t);
     return before;
 }
 
@@ -174,7 +199,7 @@ ADX_API ad_mark ad_tape_mark(ad_tape *t)
     t->sealed = c->head;
     return (ad_mark){
         t->block, c->op, c->head, t->scratch, (uint32_t)c->seq,
-        t->open > 0 ? 0 : adx_segment_to_mark(t, entries)->job,
+        adx_has_forks(t) ? 0 : adx_segment_to_mark(t, entries)->job,
         entries & ADX_ENTRIES, t->one_way, t->status
     };
 }
@@ -214,7 +239,7 @@ static bool adx_drop_segment(ad_tape *t)
     size_t first = t->segments - 1;
     while (first > 0 && !t->segment[first].session)
         first--;
-    for (size_t i = first + 1; t->observer == NULL && i + 1 < t->segments; i++)
+    for (size_t i = first + 1; !adx_is_observed(t) && i + 1 < t->segments; i++)
         if (t->segment[i].begin == t->segment[i + 1].begin) {
             t->segment[i + 1].entries = t->segment[i].entries;
             t->segments--;
@@ -245,16 +270,16 @@ static void adx_return_to(ad_tape *t, const ad_mark *mark)
     if (t->block == NULL && t->first != NULL)
         adx_enter_block(t, c, t->first);
     if (t->block != NULL)
-        adx_settle_room(t, c, 0);
-    if (t->annex != NULL)
-        t->annex->rewound(t);
+        adx_settle(t, c);
+    if (adx_annex_of(t) != NULL)
+        adx_annex_of(t)->rewound(t);
 }
 
 ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
 {
     if (t == NULL)
         return ADREV_ENOTAPE;
-    if (t->open > 0)
+    if (adx_has_forks(t))
         return ADREV_EBUSY;
     size_t i = adx_mark_segment(t, &mark) + 1;
     if (i > t->segments)
@@ -266,6 +291,6 @@ ADX_API ad_status ad_tape_rewind(ad_tape *t, ad_mark mark)
     }
 
     adx_return_to(t, &mark);
-    adx_begin_segment(t, i, &mark, adx_new_job(), false);
+    adx_begin_segment(t, i, &mark, adx_new_job(t), false);
     return ADREV_OK;
 }

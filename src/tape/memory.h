@@ -5,13 +5,14 @@
  * fixed memory.
  *
  *   needs   number/recording tape/layout
- *   offers  adx_fits_exactly adx_fail_full adx_settle_room adx_enter_block
- *           adx_alloc adx_free adx_add_block adx_next_block adx_make_room
- *           adx_grow adx_libc adx_is_allocator adx_allocator_or adx_size_plus
+ *   offers  adx_admit adx_settle adx_settle_room adx_enter_block adx_alloc
+ *           adx_free adx_add_block adx_next_block adx_make_room adx_grow
+ *           adx_libc adx_is_allocator adx_allocator_or adx_size_plus
  *           adx_size_times adx_magnitude ADX_MOST_ELEMENTS adx_no_array
  *           adx_spread_of adx_take adx_drop adx_extend
  * ========================================================================== */
 
+#if !ADREV_FIXED
 // How many bytes of the gap may be written before this is asked again. Fixed
 // memory keeps an adjoint for each value free in the gap, of which the test in
 // adx_room knows nothing. That test stays correct because it sees only a part
@@ -23,13 +24,14 @@ static size_t adx_usable_bytes(const ad_tape *t, const adx_context *c)
     size_t usable = adx_gap(c);
     size_t left = ADREV_VALUES - c->seq;
 
-    if (t->allocator.alloc == NULL) {
+    if (adx_has_fixed_memory(t)) {
         size_t adjoints = (c->seq + 2 + t->scratch) * sizeof(ad_real) + 8;
         size_t free = usable > adjoints ? usable - adjoints : 0;
         usable = free / (ADX_LEAST + sizeof(ad_real)) * ADX_LEAST;
     }
     return usable / ADX_LEAST > left ? left * ADX_LEAST : usable;
 }
+#endif
 
 // Bytes that an entry with these operands and values needs in the gap of fixed
 // memory, together with all adjoints. Without operands: that further values of
@@ -49,7 +51,7 @@ static bool adx_fits_exactly(const ad_tape *t, const adx_context *c,
                              size_t operands, size_t values)
 {
     size_t gap = adx_gap(c);
-    if (t->allocator.alloc == NULL)
+    if (adx_has_fixed_memory(t))
         return gap >= adx_need_of(t, c, operands, values);
     size_t data = operands * sizeof(adx_operand);
     return gap >= (operands == 0 ? 0 : sizeof(uint16_t) + data);
@@ -67,6 +69,35 @@ static void adx_fail_full(ad_tape *t, const adx_context *c, size_t operands,
         t->failure.missing = adx_round_up(need - adx_gap(c));
 }
 
+// Whether so many values and such an entry may be added. If not, the tape
+// fails.
+static bool adx_admit(ad_tape *t, adx_context *c, size_t operands,
+                      size_t values)
+{
+    if (values > ADREV_VALUES - c->seq)
+        adx_fail(t, ADREV_ELIMIT);
+    else if (adx_fits_exactly(t, c, operands, values))
+        return true;
+    else
+        adx_fail_full(t, c, operands, values);
+    return false;
+}
+
+#if ADREV_FIXED
+// Says what is reserved in the gap, besides an adjoint for each value: adjoints
+// of the sink and of the next value, and what aligns them.
+static void adx_settle(ad_tape *t, adx_context *c)
+{
+    c->reserved = t->status != ADREV_OK ? SIZE_MAX / 2
+                : (t->scratch + 2) * sizeof(ad_real)
+                  + (sizeof(adx_operand) % 8 == 0 ? 0 : 4);
+}
+
+static bool adx_settle_room(ad_tape *t, adx_context *c, size_t need)
+{
+    return adx_fits_exactly(t, c, need / sizeof(adx_operand), 1);
+}
+#else
 // Opens as much of the gap as is safe, and at least `need` if that fits. False:
 // it does not fit.
 static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
@@ -86,13 +117,19 @@ static bool adx_settle_exactly(ad_tape *t, adx_context *c, size_t need)
 
 static inline bool adx_settle_room(ad_tape *t, adx_context *c, size_t need)
 {
-    if (t->allocator.alloc == NULL || t->status != ADREV_OK || c->trace
+    if (adx_has_fixed_memory(t) || t->status != ADREV_OK || c->trace
         || adx_gap(c) > ADX_BLOCK_MOST
         || c->seq + ADX_BLOCK_MOST / ADX_LEAST >= ADREV_VALUES)
         return adx_settle_exactly(t, c, need);
     c->reserved = 0;            // nearly all tapes: the whole gap is safe
     return adx_gap(c) >= need;
 }
+
+static inline void adx_settle(ad_tape *t, adx_context *c)
+{
+    adx_settle_room(t, c, 0);
+}
+#endif
 
 // Makes b the block that is written.
 static void adx_enter_block(ad_tape *t, adx_context *c, adx_block *b)
@@ -103,6 +140,7 @@ static void adx_enter_block(ad_tape *t, adx_context *c, adx_block *b)
     t->start = b == t->first ? c->head : t->start;
 }
 
+#if !ADREV_FIXED
 static void *adx_alloc(ad_tape *t, size_t bytes)
 {
     void *p = t->allocator.alloc(bytes, t->allocator.user);
@@ -149,22 +187,9 @@ static adx_block *adx_next_block(ad_tape *t, size_t need)
     return b != NULL && b->bytes >= need ? b : adx_add_block(t, need);
 }
 
-// Makes room for an entry in this block or in the next. `values` is how many it
-// makes; fixed memory needs room for one even if it makes none.
-static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
-                          size_t values)
+// Goes to the next block; false: no memory.
+static bool adx_begin_block(ad_tape *t, adx_context *c, size_t need)
 {
-    if (c->seq >= ADREV_VALUES) {
-        adx_fail(t, ADREV_ELIMIT);
-        return false;
-    }
-    if (t->block != NULL && adx_settle_room(t, c, need))
-        return true;
-    if (t->allocator.alloc == NULL) {
-        adx_fail_full(t, c, need / sizeof(adx_operand), values + (values == 0));
-        return false;
-    }
-
     adx_block *b = adx_next_block(t, need);
     if (b == NULL) {
         adx_fail(t, ADREV_ENOMEM);
@@ -177,6 +202,28 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
     adx_enter_block(t, c, b);
     return adx_settle_room(t, c, need);
 }
+#endif
+
+// Makes room for an entry in this block or in the next. `values` is how many it
+// makes; fixed memory needs room for one even if it makes none.
+static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
+                          size_t values)
+{
+#if ADREV_FIXED
+    return adx_admit(t, c, need / sizeof(adx_operand), values + (values == 0));
+#else
+    if (c->seq >= ADREV_VALUES) {
+        adx_fail(t, ADREV_ELIMIT);
+        return false;
+    }
+    if (t->block != NULL && adx_settle_room(t, c, need))
+        return true;
+    if (!adx_has_fixed_memory(t))
+        return adx_begin_block(t, c, need);
+    adx_fail_full(t, c, need / sizeof(adx_operand), values + (values == 0));
+    return false;
+#endif
+}
 
 // Makes room for a statement on the current tape. False: there is no tape, or
 // it has failed.
@@ -185,7 +232,7 @@ ADX_COLD static bool adx_grow(size_t need)
     ad_tape *t = adx_now.tape;
     if (t == NULL || t->status != ADREV_OK)
         return false;
-    if (adx_now.trace) {
+    if (ADX_TRACED) {
         adx_fail_because(t, ADREV_EHOOK, "code that was compiled without "
                          "ADREV_TRACE records while operations are traced");
         return false;
@@ -193,7 +240,7 @@ ADX_COLD static bool adx_grow(size_t need)
     return adx_make_room(t, &adx_now, need, 1);
 }
 
-#ifndef ADREV_NO_STDLIB
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED
 static void *adx_malloc(size_t bytes, void *user)
 {
     (void)user;
@@ -219,7 +266,7 @@ static inline const ad_allocator *adx_allocator_or(const ad_allocator *a)
 {
     if (adx_is_allocator(a))
         return a;
-#ifdef ADREV_NO_STDLIB
+#if defined ADREV_NO_STDLIB || ADREV_FIXED
     return NULL;
 #else
     return &adx_libc;
@@ -248,7 +295,7 @@ static inline size_t adx_magnitude(ptrdiff_t step)
 #define ADX_MOST_ELEMENTS (SIZE_MAX / 64)
 
 // Whether an array of n elements is impossible or missing.
-static inline bool adx_no_array(size_t n, const void *x)
+ADX_INLINE bool adx_no_array(size_t n, const void *x)
 {
     return n > ADX_MOST_ELEMENTS || (n > 0 && x == NULL);
 }
@@ -289,7 +336,8 @@ static inline void adx_drop(const ad_allocator *a, void *p)
 // program has replaced malloc alone by a macro.
 static inline bool adx_is_library(const ad_allocator *a)
 {
-#if !defined ADREV_NO_STDLIB && (!defined malloc || defined realloc)
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED                                \
+    && (!defined malloc || defined realloc)
     return a->alloc == adx_malloc;
 #else
     (void)a;
@@ -303,7 +351,7 @@ static inline bool adx_is_library(const ad_allocator *a)
 static inline void *adx_retake(const ad_allocator *a, void *old, size_t n,
                                size_t more, size_t size)
 {
-#ifndef ADREV_NO_STDLIB
+#if !defined ADREV_NO_STDLIB && !ADREV_FIXED
     if (adx_is_library(a)) {
         size_t bytes = adx_room_of(more, size);
         return bytes == SIZE_MAX ? NULL : realloc(old, bytes);

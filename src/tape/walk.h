@@ -22,7 +22,8 @@ typedef struct adx_cursor {
 static inline size_t adx_operands(unsigned header, const adx_operand *edge)
 {
     return header == ADX_INPUTS ? 1
-         : header == ADX_SITE ? ADX_SITE_OPERANDS
+         : (ADREV_DEBUG || !ADREV_FIXED) && header == ADX_SITE
+         ? ADX_SITE_OPERANDS
          : header >= ADX_DATA ? edge->id
          : header & ADX_COUNT;
 }
@@ -32,7 +33,7 @@ static inline size_t adx_values(unsigned header, const adx_operand *first)
 {
     return !(header & ADX_OTHER) ? 1
          : header == ADX_INPUTS || header == ADX_GAP ? first->id
-         : header != ADX_EXTENDED ? 0
+         : ADREV_FIXED == 2 || header != ADX_EXTENDED ? 0
          : ((const adx_extended *)adx_payload(first))->values;
 }
 
@@ -87,7 +88,7 @@ static adx_cursor adx_from(const ad_tape *t, const ad_mark *mark)
 // The i-th further tape of the same recording; NULL: there are not so many.
 static ad_tape *adx_annexed_tape(const ad_tape *t, size_t i)
 {
-    return t->annex == NULL ? NULL : t->annex->further(t, i);
+    return adx_annex_of(t) == NULL ? NULL : adx_annex_of(t)->further(t, i);
 }
 
 // Adds the bytes of operands and headers in a block.
@@ -176,13 +177,16 @@ static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
     size_t count = (values + 1 + t->scratch) * width;
     adx_context *c = adx_live(t);
 
-    if (t->allocator.alloc == NULL) {
+    if (adx_has_fixed_memory(t)) {
         size_t offset = adx_round_up((size_t)((char *)c->op - (char *)t));
         ad_real *p = (ad_real *)((char *)t + offset);
         return (char *)p > (char *)c->head
             || (size_t)((char *)c->head - (char *)p) / sizeof *p < count
              ? NULL : p;
     }
+#if ADREV_FIXED
+    return NULL;
+#else
     if (count > t->adjoint_count) {
         size_t bytes = (count + count / 8) * sizeof(ad_real);
         if (t->adjoint != NULL)
@@ -191,6 +195,7 @@ static ad_real *adx_adjoints(ad_tape *t, size_t values, size_t width)
         t->adjoint_count = t->adjoint == NULL ? 0 : bytes / sizeof(ad_real);
     }
     return t->adjoint;
+#endif
 }
 
 ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
@@ -202,7 +207,7 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
     if (t->status != ADREV_OK)
         return t->status;
     if (statements > ADX_MOST_ELEMENTS || operands > ADX_MOST_ELEMENTS)
-        return t->allocator.alloc == NULL ? ADREV_EFULL : ADREV_ENOMEM;
+        return adx_has_fixed_memory(t) ? ADREV_EFULL : ADREV_ENOMEM;
 
     size_t inputs = c->head == t->start ? 0 : ADX_LEAST;
     size_t need = inputs + statements * sizeof(uint16_t)
@@ -210,17 +215,19 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
     if (ADREV_DEBUG)
         need += statements * (sizeof(uint16_t)
                               + ADX_SITE_OPERANDS * sizeof(adx_operand));
-    if (t->allocator.alloc == NULL) {
+    if (adx_has_fixed_memory(t)) {
         size_t adjoints = (c->seq + 1 + statements + t->scratch)
                         * sizeof(ad_real);
         return adx_gap(c) < need + adjoints + 8 ? ADREV_EFULL : ADREV_OK;
     }
+#if !ADREV_FIXED
     if ((t->block == NULL || adx_gap(c) < need)
         && adx_next_block(t, need) == NULL)
         return ADREV_ENOMEM;
+#endif
     if (t->block == NULL) {
         adx_enter_block(t, c, t->first);
-        adx_settle_room(t, c, 0);
+        adx_settle(t, c);
     }
     return adx_adjoints(t, c->seq + statements, 1) == NULL ? ADREV_ENOMEM
                                                            : ADREV_OK;

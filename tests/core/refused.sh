@@ -81,6 +81,13 @@ parallel tensor parallel
 - parallel tensor
 END
 
+for name in parallel function tensor bulk loop; do
+    echo "#include \"adrev_$name.h\"" > fixed.c
+    # shellcheck disable=SC2086
+    first "ADREV_FIXED and adrev_$name.h" 'error.*ADREV_FIXED' \
+        $preprocess -DADREV_FIXED=1 fixed.c
+done
+
 # --- older standards -------------------------------------------------------
 echo '#include "adrev.h"' > standard.c
 for std in c90 gnu90 c99 gnu99; do
@@ -101,7 +108,12 @@ echo '#include "adrev.h"
 ad_rev half(ad_rev x);
 int main(void)
 {
+#if ADREV_FIXED
+    static double memory[500];
+    ad_tape *t = ad_tape_in(memory, sizeof memory);
+#else
     ad_tape *t = ad_tape_new();
+#endif
     ad_real g = 0;
     ad_use(t);
     ad_rev x = ad_input(3);
@@ -122,6 +134,8 @@ objects double ""
 objects float -DADREV_REAL=float
 objects plain -DADREV_NO_THREADS
 objects both "-DADREV_NO_THREADS -DADREV_REAL=float"
+objects fixed -DADREV_FIXED=1
+objects fixed2 -DADREV_FIXED=2
 objects other "-DADREV_MARKS=4 -DADREV_DEBUG=1 -DADREV_TRACE=1"
 
 # program LIBRARY RECORDS SWEEPS: of objects with these names
@@ -131,9 +145,10 @@ program() {
         && ./program
 }
 
-for name in double float plain both; do
+for name in double float plain both fixed fixed2; do
     accepted "$name in all files" program "$name" "$name" "$name"
 done
+accepted "ADREV_FIXED of either kind" program fixed2 fixed fixed
 accepted "switches of one file" program double other double
 accepted "switches of another file" program other double double
 
@@ -151,6 +166,9 @@ ADREV_REAL_double plain plain double
 ADREV_REAL_double_and_ADREV_NO_THREADS double plain double
 ADREV_REAL_double_and_ADREV_NO_THREADS double double plain
 ADREV_REAL_float_and_ADREV_NO_THREADS plain plain both
+ADREV_REAL_double_and_ADREV_FIXED double fixed double
+ADREV_REAL_double_and_ADREV_FIXED double double fixed
+ADREV_REAL_double fixed double fixed
 END
 
 echo "refused: $passed passed, $failed failed"

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: MIT-0
+// tags:
+/* fixed.c - ADREV_FIXED: the same results from tapes that neither grow nor have
+ * hooks, in exactly the memory that they say. The oracle is forward mode. With
+ * ADREV_FIXED=2 without array and external statements.                      */
+
+#ifndef ADREV_FIXED
+#define ADREV_FIXED 1
+#endif
+#ifdef FIXED_TASKS      // two tasks by turns, each with a slot of its own
+#include <stddef.h>
+static int task;
+static struct ad_tape **slot(void)
+{
+    static struct ad_tape *of_task[2];
+    return &of_task[task];
+}
+#define ADREV_CURRENT (*slot())
+#endif
+#define ADREV_IMPLEMENTATION
+#include "adrev.h"
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUTS = 5, VALUES = 60, ROOM = 1 << 16 };
+
+static _Alignas(max_align_t) char memory[ROOM];
+static _Alignas(max_align_t) char other[ROOM];
+
+// Whether two derivatives differ by rounding only: `factor` such units.
+static bool is_close(ad_real got, ad_real want, ad_real factor)
+{
+    const ad_real unit = sizeof got == 4 ? (ad_real)0x1p-23 : (ad_real)0x1p-52;
+    ad_real size = want < 0 ? -want : want;
+    ad_real off = got < want ? want - got : got - want;
+    return off <= factor * (1 + size) * unit;
+}
+
+static ad_tape *begin(size_t bytes)
+{
+    memset(memory, 0xa5, sizeof memory);
+    ad_tape *t = ad_tape_in(memory, bytes);
+    ad_use(t);
+    return t;
+}
+
+/* --- random programs ------------------------------------------------------ */
+
+static unsigned state;
+
+static unsigned draw(unsigned n)
+{
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % n;
+}
+
+static ad_real weight(void) { return (ad_real)(draw(2000) + 1) / 1000 - 1; }
+
+// One statement of the values a, b and c, of any kind of number.
+#define STEP(RECORD, which, a, b, c, w)                                     \
+    ((which) == 0 ? RECORD(ad_add(ad_mul(a, b), ad_mul(w, c)))              \
+     : (which) == 1 ? RECORD(ad_add(a, ad_mul(w, ad_sin(b))))               \
+     : (which) == 2 ? RECORD(ad_mul(ad_tanh(ad_sub(a, b)), w))              \
+     : (which) == 3 ? RECORD(ad_div(a, ad_add(ad_sqr(b), 2)))               \
+     : (which) == 4 ? RECORD(ad_sub(ad_mul(a, w), ad_mul(w, a)))            \
+     : RECORD(ad_select(ad_lt(a, b), ad_mul(c, w),                          \
+                        ad_exp(ad_neg(ad_sqr(a))))))
+
+// The program, on recorded or on forward numbers. Some operands are constants.
+#define PROGRAM(name, number, RECORD)                                       \
+    static number name(const number x[], unsigned seed)                     \
+    {                                                                       \
+        number v[VALUES];                                                   \
+        state = seed;                                                       \
+        memcpy(v, x, INPUTS * sizeof *v);                                   \
+        for (unsigned i = INPUTS; i < VALUES; i++) {                        \
+            unsigned which = draw(6);                                       \
+            number a = v[draw(3) == 0 ? i - 1 : draw(i)];                   \
+            number b = v[draw(i)];                                          \
+            number c = v[draw(i)];                                          \
+            ad_real w = weight();                                           \
+            if (draw(8) == 0)                                               \
+                b = (number){ .v = w };                                     \
+            v[i] = STEP(RECORD, which, a, b, c, w);                         \
+        }                                                                   \
+        return v[VALUES - 1];                                               \
+    }
+PROGRAM(program_rev, ad_rev, ad_rec)
+PROGRAM(program_fwd, ad_fwd, ad_dual)
+
+static ad_status record_and_sweep(ad_tape *t, unsigned seed, ad_real g[])
+{
+    ad_real at[INPUTS];
+    ad_rev x[INPUTS];
+    for (int i = 0; i < INPUTS; i++)
+        at[i] = (ad_real)(i + 1) / 4;
+    ad_inputs(INPUTS, at, x);
+    ad_rev y = program_rev(x, seed);
+    return ad_gradient(t, y, INPUTS, x, g);
+}
+
+static void test_gradients(unsigned seed)
+{
+    ad_real g[INPUTS] = {0};
+    ad_fwd x[INPUTS];
+    ad_tape *t = begin(ROOM);
+    ad_status status = record_and_sweep(t, seed, g);
+    if (status == ADREV_EPASSIVE)
+        return;
+    CHECK(status == ADREV_OK, "program %u: %s", seed, ad_message(status));
+    for (int k = 0; k < INPUTS; k++) {
+        for (int i = 0; i < INPUTS; i++)
+            x[i] = (ad_fwd){ (ad_real)(i + 1) / 4, i == k };
+        ad_real want = program_fwd(x, seed).d;
+        CHECK(is_close(g[k], want, 400), "program %u: derivative %d is %.9g, not "
+              "%.9g", seed, k, (double)g[k], (double)want);
+    }
+}
+
+// The bytes that a recording needs are enough, and eight bytes less are not.
+static void test_exact_memory(unsigned seed)
+{
+    ad_real g[INPUTS] = {0};
+    ad_real again[INPUTS] = {0};
+    ad_tape *t = begin(ROOM);
+    ad_status status = record_and_sweep(t, seed, g);
+    size_t bytes = ad_tape_bytes(t);
+
+    t = begin(bytes);
+    CHECK(record_and_sweep(t, seed, again) == status,
+          "program %u: %zu bytes should do: %s", seed, bytes,
+          ad_message(ad_tape_status(t)));
+    CHECK(memcmp(g, again, sizeof g) == 0, "program %u: other bits", seed);
+    t = begin(bytes - 8);
+    CHECK(record_and_sweep(t, seed, again) == ADREV_EFULL,
+          "program %u: %zu bytes are too few", seed, bytes - 8);
+    CHECK(ad_tape_missing(t) == 8, "program %u: %zu bytes are missing, not 8",
+          seed, ad_tape_missing(t));
+    ad_rev x = ad_input(1);
+    CHECK(x.job == 0, "a tape that is full records nothing more");
+    ad_tape_clear(t);
+    CHECK(ad_tape_status(t) == ADREV_OK && ad_input(1).job != 0,
+          "a tape that was cleared works again");
+}
+
+// Whatever the memory is, either all fits or the status says EFULL.
+static void test_all_sizes(void)
+{
+    ad_real g[INPUTS] = {0};
+    bool fits = false;
+    for (size_t bytes = 0; bytes < 6000; bytes += 4) {
+        ad_tape *t = begin(bytes);
+        if (t == NULL) {
+            CHECK(!fits, "%zu bytes make no tape, fewer did", bytes);
+            continue;
+        }
+        fits = true;
+        ad_status status = record_and_sweep(t, 3, g);
+        CHECK(status == ADREV_OK || status == ADREV_EFULL, "%zu bytes: %s",
+              bytes, ad_message(status));
+        CHECK((unsigned char)memory[bytes] == 0xa5,
+              "%zu bytes: something was written behind them", bytes);
+    }
+}
+
+/* --- the life of a tape --------------------------------------------------- */
+
+static void test_foreign(void)
+{
+    ad_real g = 0;
+    ad_tape *t = begin(ROOM);
+    ad_rev old = ad_input(2);
+    ad_tape_clear(t);
+    ad_rev x = ad_input(2);
+    DROP(ad_rec(ad_mul(old, x)));
+    CHECK(ad_tape_status(t) == ADREV_EFOREIGN, "a value from before a clear");
+    ad_tape_clear(t);
+    x = ad_input(3);
+    CHECK(ad_gradient(t, old, 1, &x, &g) == ADREV_EFOREIGN, "a foreign result");
+    ad_rev constant = { .v = 2 };
+    CHECK(ad_gradient(t, constant, 1, &x, &g) == ADREV_EPASSIVE,
+          "a constant result");
+    CHECK(ad_gradient(t, x, 1, NULL, &g) == ADREV_ESHAPE, "no inputs");
+    CHECK(ad_gradient(NULL, x, 1, &x, &g) == ADREV_ENOTAPE, "no tape");
+    ad_use(NULL);
+    ad_rev y = ad_rec(ad_mul(x, 2));
+    CHECK(y.job == 0 && y.v == 6, "without a tape all are constants");
+}
+
+// Two tapes by turns, as a program and its interrupts use them: many recordings
+// on each, so that their numbers come from several batches.
+static void test_two_tapes(void)
+{
+    ad_tape *t = begin(ROOM);
+    ad_tape *u = ad_tape_in(other, sizeof other);
+    ad_rev x = ad_input(3);
+    for (int i = 0; i < 700; i++) {
+        ad_tape *before = ad_use(u);
+        ad_tape_clear(u);
+        ad_rev a = ad_input((ad_real)i);
+        ad_rev b = ad_rec(ad_mul(a, ad_add(a, 1)));
+        ad_real g = 0;
+        CHECK(ad_gradient(u, b, 1, &a, &g) == ADREV_OK
+                  && g == (ad_real)(2 * i + 1),
+              "recording %d: %g", i, (double)g);
+        CHECK(ad_gradient(u, x, 1, &a, &g) == ADREV_EFOREIGN,
+              "recording %d: a value of another tape", i);
+        ad_use(before);
+        x = ad_rec(ad_mul(x, 1));
+        if (i % 50 == 0) {
+            ad_tape_clear(t);
+            x = ad_input(3);
+        }
+    }
+    CHECK(ad_tape_status(t) == ADREV_OK, "%s", ad_message(ad_tape_status(t)));
+}
+
+static void test_marks(void)
+{
+    ad_real g[2] = {0};
+    ad_tape *t = begin(ROOM);
+    ad_rev x[2] = { ad_input(2), ad_input(3) };
+    ad_rev y = ad_rec(ad_mul(x[0], x[1]));
+    ad_mark mark = ad_tape_mark(t);
+    size_t bytes = ad_tape_bytes(t);
+    for (int i = 0; i < 40; i++) {
+        ad_rev z = ad_rec(ad_add(ad_mul(y, x[0]), ad_input((ad_real)i)));
+        ad_rev sum = ad_rec(ad_mul(z, x[1]));
+        CHECK(ad_gradient(t, sum, 2, x, g) == ADREV_OK && g[0] == 36
+                  && g[1] == (ad_real)(24 + i),
+              "turn %d: %g %g", i, (double)g[0], (double)g[1]);
+        CHECK(ad_tape_rewind(t, mark) == ADREV_OK, "turn %d", i);
+        CHECK(ad_tape_bytes(t) == bytes, "turn %d: memory comes back", i);
+        CHECK(ad_gradient(t, z, 2, x, g) == ADREV_EFOREIGN,
+              "turn %d: a value that was rewound", i);
+    }
+    for (int i = 0; ad_tape_status(t) == ADREV_OK; i++)
+        y = ad_rec(ad_mul(y, x[0]));
+    CHECK(ad_tape_status(t) == ADREV_EFULL, "a tape that is filled");
+    CHECK(ad_tape_rewind(t, mark) == ADREV_OK
+              && ad_tape_status(t) == ADREV_OK,
+          "rewound to before the error");
+    CHECK(ad_rec(ad_mul(x[0], x[1])).job != 0, "and recording again");
+}
+
+static void program(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[0], ad_sin(x[1])));
+    y[1] = ad_rec(ad_div(x[1], x[2]));
+    y[2] = x[2];
+    y[3] = ad_rec(ad_sqr(x[0]));
+}
+
+static ad_rev scalar(const ad_rev *x, void *ctx)
+{
+    (void)ctx;
+    return ad_rec(ad_mul(ad_mul(x[0], x[1]), x[2]));
+}
+
+static void test_functions(void)
+{
+    const ad_real x[3] = { 2, (ad_real)0.5, 4 };
+    ad_real y[4];
+    ad_real J[12] = {0};
+    ad_real g[3] = {0};
+    ad_tape *t = begin(ROOM);
+    size_t bytes = ad_tape_bytes(t);
+
+    CHECK(ad_grad(scalar, NULL, 3, x, y, g) == ADREV_OK && y[0] == 4
+              && g[0] == 2 && g[1] == 8 && g[2] == 1,
+          "ad_grad: %g %g %g", (double)g[0], (double)g[1], (double)g[2]);
+    CHECK(ad_jac(program, NULL, 3, x, 4, y, J) == ADREV_OK, "ad_jac");
+    CHECK_CLOSE(J[0], sinl(0.5L), 2);
+    CHECK_CLOSE(J[1], 2 * cosl(0.5L), 2);
+    CHECK(J[2] == 0 && J[3] == 0 && J[4] == (ad_real)0.25
+              && J[5] == (ad_real)-0.03125 && J[6] == 0 && J[7] == 0
+              && J[8] == 1 && J[9] == 4 && J[10] == 0 && J[11] == 0,
+          "the Jacobian's other elements");
+    CHECK(ad_tape_bytes(t) == bytes, "the tape is as it was");
+    ad_use(NULL);
+    CHECK(ad_grad(scalar, NULL, 3, x, y, g) == ADREV_ENOTAPE,
+          "ad_grad without a tape");
+}
+
+// More rows than columns: forward sweeps.
+static void test_tall(void)
+{
+    ad_real J[20] = {0};
+    ad_rev y[20];
+    ad_tape *t = begin(ROOM);
+    ad_rev x = ad_input(3);
+    for (int i = 0; i < 20; i++)
+        y[i] = ad_rec(ad_mul(ad_sqr(x), (ad_real)i));
+    CHECK(ad_jacobian(t, 20, y, 1, &x, J) == ADREV_OK, "a tall Jacobian");
+    for (int i = 0; i < 20; i++)
+        CHECK(J[i] == (ad_real)(6 * i), "row %d: %g", i, (double)J[i]);
+    ad_real dx = 2;
+    ad_real dy[20] = {0};
+    CHECK(ad_pushforward(t, 1, &x, &dx, 20, y, dy) == ADREV_OK && dy[3] == 36,
+          "a pushforward");
+}
+
+// What the inlined code leaves to tape/apart.
+static void test_unusual(void)
+{
+    ad_real g[2] = {0};
+    ad_tape *t = begin(ROOM);
+    ad_rev x[2] = { ad_input(0), ad_input(2) };
+    ad_rev zero = { .v = 0 };
+    ad_rev y = ad_rec(ad_add(ad_mul(ad_mul(ad_sqrt(x[0]), zero), x[1]), x[1]));
+    CHECK(ad_gradient(t, y, 2, x, g) == ADREV_OK && g[0] == 0 && g[1] == 1,
+          "0 times infinity: %g %g", (double)g[0], (double)g[1]);
+    y = ad_rec(ad_sqrt(x[0]));
+    CHECK(ad_gradient(t, y, 1, x, g) == ADREV_OK && g[0] > 0 && g[0] * 0 != 0,
+          "the slope of sqrt at 0: %g", (double)g[0]);
+    y = ad_rec(ad_mul(x[0], x[0]));
+    y = ad_rec(ad_mul(y, (ad_real)INFINITY));
+    CHECK(ad_gradient(t, y, 1, x, g) == ADREV_OK && g[0] == 0,
+          "a zero partial of an infinite adjoint: %g", (double)g[0]);
+    ad_rev sum = ad_rec(0);
+    for (int i = 1; i <= 4; i++)
+        ad_acc(&sum, ad_mul(x[1], (ad_real)i));
+    CHECK(ad_gradient(t, sum, 2, x, g) == ADREV_OK && g[0] == 0 && g[1] == 10,
+          "a running sum: %g", (double)g[1]);
+}
+
+#ifdef FIXED_TASKS
+// Each task has its own current tape, whatever the other one does in between.
+static void test_tasks(void)
+{
+    ad_real g = 0;
+    ad_rev x[2];
+    ad_rev y[2];
+    ad_tape *t[2] = { begin(ROOM), ad_tape_in(other, sizeof other) };
+    task = 1;
+    DROP(ad_input(1));
+    CHECK(ad_use(t[1]) == NULL, "a task begins without a tape");
+    for (task = 0; task < 2; task++)
+        y[task] = x[task] = ad_input((ad_real)(task + 2));
+    for (int i = 0; i < 40; i++) {
+        task = i % 2;
+        y[task] = ad_rec(ad_mul(y[task], ad_sub(x[task], 1)));
+        CHECK(ad_tape_status(t[task]) == ADREV_OK, "step %d", i);
+    }
+    task = 1;
+    CHECK(ad_gradient(t[1], y[1], 1, &x[1], &g) == ADREV_OK
+              && y[1].v == 3 << 20 && g == (1 << 20) + (60 << 19),
+          "task 1: %g", (double)g);
+    task = 0;
+    CHECK(ad_gradient(t[0], y[0], 1, &x[0], &g) == ADREV_OK && y[0].v == 2
+              && g == 1 + 2 * 20,
+          "task 0: %g", (double)g);
+    task = 1;
+    ad_use(NULL);
+    task = 0;
+}
+#endif
+
+/* --- array and external statements ---------------------------------------- */
+
+#if ADREV_FIXED < 2
+static bool pull(const void *saved, size_t m, const ad_real dy[], size_t n,
+                 ad_real dx[])
+{
+    const ad_real *factor = (const ad_real *)saved;
+    for (size_t i = 0; i < m && i < n; i++)
+        dx[i] += *factor * dy[i];
+    return true;
+}
+
+static ad_rev network(const ad_rev p[], const ad_rev x[])
+{
+    static const ad_external_rule rule = { .pullback = pull };
+    const ad_real factor = 3;
+    ad_rev h[4];
+    ad_rev soft[4];
+    ad_real v[4];
+
+    ad_matvec(4, 3, p, x, h);
+    ad_each(ADREV_OP_tanh, 4, h, NULL, NULL, h);
+    ad_softmax(4, h, soft);
+    for (int i = 0; i < 4; i++)
+        v[i] = 3 * soft[i].v;
+    ad_external(&rule, &factor, sizeof factor, 4, soft, 4, v, soft);
+    return ad_rec(ad_add(ad_dot(4, soft, p + 12), ad_norm2(16, p)));
+}
+
+// The same, of single statements.
+static ad_rev network_by_hand(const ad_rev p[], const ad_rev x[])
+{
+    ad_rev h[4];
+    ad_rev total = ad_rec(0);
+    ad_rev y = ad_rec(0);
+    ad_rev size = ad_rec(0);
+    for (int i = 0; i < 4; i++) {
+        h[i] = ad_rec(0);
+        for (int j = 0; j < 3; j++)
+            ad_acc(&h[i], ad_mul(p[3 * i + j], x[j]));
+        h[i] = ad_rec(ad_exp(ad_tanh(h[i])));
+        ad_acc(&total, h[i]);
+    }
+    for (int i = 0; i < 4; i++)
+        ad_acc(&y, ad_mul(ad_mul(3, ad_div(h[i], total)), p[12 + i]));
+    for (int i = 0; i < 16; i++)
+        ad_acc(&size, ad_sqr(p[i]));
+    return ad_rec(ad_add(y, ad_sqrt(size)));
+}
+
+static ad_status record_network(ad_tape *t, bool by_hand, ad_real g[])
+{
+    ad_rev in[19];
+    for (int i = 0; i < 19; i++)
+        in[i] = ad_input((ad_real)(i * 7 % 11) / 8 - (ad_real)0.5);
+    ad_rev y = (by_hand ? network_by_hand : network)(in, in + 16);
+    return ad_gradient(t, y, 19, in, g);
+}
+
+static void test_arrays(void)
+{
+    ad_real g[19] = {0};
+    ad_real want[19] = {0};
+    ad_tape *t = begin(ROOM);
+    CHECK(record_network(t, true, want) == ADREV_OK, "single statements");
+    t = begin(ROOM);
+    ad_status status = record_network(t, false, g);
+    CHECK(status == ADREV_OK, "array statements: %s", ad_message(status));
+    size_t bytes = ad_tape_bytes(t);
+    for (int i = 0; i < 19; i++) {
+        CHECK(is_close(g[i], want[i], 40), "derivative %d is %.9g, not %.9g",
+              i, (double)g[i], (double)want[i]);
+    }
+    t = begin(bytes);
+    CHECK(record_network(t, false, g) == ADREV_OK, "%zu bytes should do",
+          bytes);
+    for (size_t less = 8; less < bytes - 1000; less += 8) {
+        t = begin(bytes - less);
+        status = t == NULL ? ADREV_EFULL : record_network(t, false, g);
+        CHECK(status == ADREV_EFULL, "%zu bytes less: %s", less,
+              ad_message(status));
+        CHECK((unsigned char)memory[bytes - less] == 0xa5,
+              "%zu bytes less: something was written behind them", less);
+    }
+}
+#endif
+
+int main(void)
+{
+    for (unsigned seed = 1; seed <= 300; seed++) {
+        test_gradients(seed);
+        test_exact_memory(seed);
+    }
+    test_all_sizes();
+    test_foreign();
+    test_two_tapes();
+    test_marks();
+    test_functions();
+    test_tall();
+    test_unusual();
+#ifdef FIXED_TASKS
+    test_tasks();
+#endif
+#if ADREV_FIXED < 2
+    test_arrays();
+#endif
+    return check_done("fixed");
+}
