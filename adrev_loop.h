@@ -55,6 +55,7 @@
  *   loop/replay        steps as recorded functions
  *   loop/lean          many steps that carry on one row, by one function
  *   loop/stepping      runs of steps, and their memory
+ *   loop/resume        sweeps that go on where another process has ended
  *   loop/sweep         sweeps of a scan
  *   loop/recorded      a scan in a recorded function
  *   loop/first         the first run of a scan
@@ -175,7 +176,25 @@ typedef struct ad_store {
     void *user;
     size_t every;           // the state before each every-th step is put;
                             // between two of them the schedule is followed
+    bool resume;            // the store may outlive the process: see below
 } ad_store;
+
+// A store with `resume` also gets the adjoints that a reverse sweep carries,
+// each time that it has reversed `every` steps. If the process ends, another one
+// runs the same program with the same store. It makes the first run again; its
+// sweeps take what is in the store and go on from there, with the same bits.
+// What the store has of another scan, of other values or of other adjoints of
+// the results, and what was put only in part, is not taken. So
+//
+//     put     replaces what an earlier process has put under that number
+//     get     returns false for what is not there
+//     drop    is called only if a reverse sweep has come to its end
+//
+// Numbers are those of states, times 3, and one or two more. Whatever the step
+// uses through ctx must be the same, since nobody compares it. `replays` are not
+// used: steps are recorded anew for each `every` of them. In a program of
+// several processes (statements with `always`), if get fails on one of them it
+// must fail on all: let them agree there.
 
 typedef struct ad_schedule {
     ad_schedule_kind kind;
@@ -243,6 +262,7 @@ typedef struct ad_scan_report {
     size_t bytes;           // the most memory for reverse sweeps: all states
                             // (that one too), sequences, parameters
     size_t put;             // states that went to the store
+    size_t resumed;         // steps whose adjoints a sweep found in the store
 } ad_scan_report;
 
 /* --- interface --------------------------------------------------------------
@@ -1117,9 +1137,9 @@ ADX_API ad_status ad_checkpoint(ad_vector_fn *f, void *ctx, size_t n,
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
  *           adx_count_bytes adx_in_state_pool adx_free_state_pool adx_stamp
- *           adx_behind_state adx_fetch_state adx_keep_first adx_go_first
- *           adx_judge_stack adx_go_back adx_free_timetable adx_right_schedule
- *           adx_make_timetable
+ *           ADX_STORED adx_mix_bytes adx_behind_state adx_fetch_state
+ *           adx_keep_first adx_go_first adx_judge_stack adx_go_back
+ *           adx_free_timetable adx_right_schedule adx_make_timetable
  * ========================================================================== */
 
 // Loops are planned for this many steps at most.
@@ -1230,7 +1250,8 @@ typedef struct adx_timetable {
     size_t in_memory;           // states in memory now
     size_t on_shelves;          // bytes that the scan holds
     bool put;                   // something is in the store
-    uint32_t run;               // number of the run, for the stamps there
+    uint64_t run;               // which run this is, for the stamps there
+    bool swept;                 // a reverse sweep has come to its end
     ad_scan_report *report;     // never NULL
     // The loop: its state, which each step changes, with room for a stamp in
     // front of it; and what does or reverses a step.
@@ -1250,6 +1271,11 @@ typedef struct adx_timetable {
                            size_t from, size_t to);
     size_t (*reverse_some)(void *user, adx_kept_level *l, size_t base,
                            size_t from, size_t to);
+    // What a sweep does with range i of level 0, the steps from ... to - 1,
+    // before and after it is reversed. resume returns true if it need not be.
+    // Both may be NULL.
+    bool (*resume)(void *user, size_t i, size_t from, size_t to);
+    bool (*put_adjoints)(void *user, size_t i, size_t from, size_t to);
     void *user;
     size_t first;               // steps before it are not reversed
 } adx_timetable;
@@ -1328,21 +1354,45 @@ typedef struct adx_stamp {
     uint64_t number;
 } adx_stamp;
 
+#define ADX_STORED 3            // numbers of each state in a store that also
+                                // has adjoints (loop/resume)
+
+static adx_stamp adx_stamp_of(const adx_timetable *p, const ad_store *store,
+                              size_t i)
+{
+    return (adx_stamp){ p->run, store->resume ? ADX_STORED * i : i };
+}
+
+// Continues a hash by a number of bytes.
+static uint64_t adx_mix_bytes(uint64_t h, size_t n, const void *bytes)
+{
+    const char *from = (const char *)bytes;
+    for (size_t i = 0; i < n; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, from + i, n - i < 8 ? n - i : 8);
+        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    return h ^ n;
+}
+
 static bool adx_put_state(adx_timetable *p, const ad_store *to, size_t i)
 {
-    const adx_stamp stamp = { p->run, i };
+    const adx_stamp stamp = adx_stamp_of(p, to, i);
     char *blob = p->state - sizeof stamp;
     memcpy(blob, &stamp, sizeof stamp);
     p->put = true;
     p->report->put++;
-    return to->put(to->user, i, blob, sizeof stamp + p->bytes);
+    return to->put(to->user, (size_t)stamp.number, blob,
+                   sizeof stamp + p->bytes);
 }
 
 static bool adx_get_state(adx_timetable *p, const ad_store *from, size_t i)
 {
-    const adx_stamp stamp = { p->run, i };
+    const adx_stamp stamp = adx_stamp_of(p, from, i);
     char *blob = p->state - sizeof stamp;
-    return from->get(from->user, i, blob, sizeof stamp + p->bytes)
+    return from->get(from->user, (size_t)stamp.number, blob,
+                     sizeof stamp + p->bytes)
         && memcmp(blob, &stamp, sizeof stamp) == 0;
 }
 
@@ -1594,11 +1644,23 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
     return true;
 }
 
+// Reverses part i of a range: one step directly, more by the next level.
+static bool adx_unwind_part(adx_timetable *p, size_t level, size_t i,
+                            size_t from, size_t to)
+{
+    bool resumed = level == 0 && p->resume != NULL;
+    if (to <= p->first || (resumed && p->resume(p->user, i, from, to)))
+        return true;
+    return adx_fetch_state(p, &p->level[level], i)
+        && (to - from == 1 ? p->reverse(p->user, from)
+                           : adx_go_back(p, level + 1, from, to, false))
+        && (!resumed || p->put_adjoints(p->user, i, from, to));
+}
+
 // Reverses a range of a level, which is divided into parts of l->every steps.
 // It keeps the state before each part, and then reverses the parts from the
-// last to the first: a part of one step directly, longer parts by the next
-// level. If all states of the range are in memory, reverse_some may do many
-// steps at once.
+// last to the first. If all states of the range are in memory, reverse_some may
+// do many steps at once.
 static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
                              size_t end, bool kept)
 {
@@ -1619,10 +1681,7 @@ static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
         }
         size_t from = begin + i * l->every;
         size_t to = end - from > l->every ? from + l->every : end;
-        ok = to <= p->first
-          || (adx_fetch_state(p, l, i)
-              && (to - from == 1 ? p->reverse(p->user, from)
-                                 : adx_go_back(p, level + 1, from, to, false)));
+        ok = adx_unwind_part(p, level, i, from, to);
     }
     if (!kept)
         adx_count_held(p, 0, n);
@@ -1655,7 +1714,8 @@ static void adx_free_timetable(adx_timetable *p)
     adx_drop(&p->memory, p->tail);
     for (size_t i = 0; i < p->levels; i++) {
         adx_kept_level *l = &p->level[i];
-        if (l->store != NULL && p->put && l->store->drop != NULL)
+        if (l->store != NULL && p->put && l->store->drop != NULL
+            && (p->swept || !l->store->resume))
             l->store->drop(l->store->user);
         adx_free_state_pool(&p->memory, &l->pool);
         adx_drop(&p->memory, l->at);
@@ -1818,6 +1878,7 @@ typedef struct adx_scan {
     ad_scan_report *report, own_report;
     bool varies;                // steps are never replayed
     bool always;                // a step records a statement with `always`
+    uint64_t found;             // a hash of the results: loop/resume
     bool by_function;           // some steps of the first run were replayed
     bool compiled;
     bool swept;                 // a sweep is complete: no paths are added
@@ -1869,6 +1930,10 @@ typedef struct adx_stepping {
     bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
     bool again;                 // steps have been replayed that must not be
+    // Of sweeps that go on where another process has ended (loop/resume).
+    char *adjoints;             // what the store gets
+    uint64_t named;             // which sweep it is
+    bool searching;             // all ranges were in the store so far
     // Of sweeps.
     ad_real *sweep;             // memory of the frame
     adx_frame f;
@@ -3379,6 +3444,7 @@ static void adx_end_stepping(adx_stepping *k)
     adx_drop(a, k->given);
     adx_drop(a, k->taken);
     adx_drop(a, k->sweep);
+    adx_drop(a, k->adjoints);
     adx_end_evaluations(k);
     memset(k, 0, sizeof *k);
 }
@@ -3468,6 +3534,208 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     return true;
 }
 
+/* === loop/resume ============================================================
+ * A sweep of a scan whose store has `resume` goes on where an earlier process
+ * has ended. Level 0 divides the steps into ranges (loop/schedule). When a range
+ * has been reversed, the store gets the adjoints that the sweep carries, and
+ * those of the rows of sequences that the steps of the range read. A sweep that
+ * finds these in the store takes them instead of reversing the range.
+ *
+ * The bits must not depend on where the sweep began. So functions that replay
+ * steps are recorded anew in each range, and none come from other scans.
+ *
+ *   needs   tape/layout tape/memory loop/api loop/schedule loop/scan loop/step
+ *           loop/replay
+ *   offers  adx_is_resumed adx_name_scan adx_note_found adx_begin_resuming
+ * ========================================================================== */
+
+static bool adx_is_resumed(const adx_scan *c)
+{
+    return c->schedule.store != NULL && c->schedule.store->resume;
+}
+
+// A number that says which scan this is, in any process: a hash of its sizes, of
+// where it stands on the tape, and of the values that it begins with.
+static void adx_name_scan(adx_scan *c, const adx_stepping *k)
+{
+    const ad_tape *t = k->before;       // where forks are, places vary
+    const uint64_t place = t->annex == NULL ? adx_live(t)->seq : 0;
+    const uint64_t sizes[] = { c->in, c->out, c->window, c->data,
+                               c->parameters, c->told, c->results,
+                               c->untraced, c->most_steps,
+                               c->schedule.store->every, place };
+    uint64_t h = adx_mix_bytes(c->replays->layout, sizeof sizes, sizes);
+    h = adx_mix_bytes(h, (c->data + c->parameters) * sizeof *c->value,
+                      c->value);
+    h = adx_mix_bytes(h, c->untraced, k->state);
+    c->plan.run = adx_mix_bytes(h, c->window * sizeof *c->value,
+                                adx_window_of(k));
+}
+
+// Notes what the first run has found, and how far back sweeps go: it tells
+// sweeps of other runs apart.
+static void adx_note_found(adx_scan *c, const adx_results_list *list)
+{
+    uint64_t h = adx_mix_bytes(c->plan.run, sizeof c->plan.first,
+                               &c->plan.first);
+    c->found = adx_mix_bytes(h, list->n * sizeof *list->v, list->v);
+}
+
+/* --- what the store gets --------------------------------------------------- */
+
+typedef struct adx_adjoints_head {
+    adx_stamp stamp;
+    uint64_t sum;               // a hash of the numbers
+} adx_adjoints_head;
+
+// The adjoints of sequences to which the steps of a range may add, by one tap.
+static ad_real *adx_rows_of_piece(const adx_stepping *k, const adx_piece *p,
+                                  size_t from, size_t to, size_t *n)
+{
+    size_t earliest = p->move < 0 ? to - 1 : from;
+    *n = (to - 1 - from) * adx_magnitude(p->move) + p->size;
+    return k->f.dx + k->scan->window + p->from + (ptrdiff_t)earliest * p->move;
+}
+
+// Copies n numbers to `at`, if it is not NULL, or from there. Returns what comes
+// behind them.
+static ad_real *adx_move_adjoints(size_t n, ad_real x[], ad_real *at, bool back)
+{
+    if (at == NULL)
+        return NULL;
+    memcpy(back ? x : at, back ? at : x, n * sizeof *x);
+    return at + n;
+}
+
+// Goes through all adjoints that belong to a range: counts them, and copies them
+// to `at` or back from there.
+static size_t adx_list_adjoints(adx_stepping *k, size_t from, size_t to,
+                                ad_real *at, bool back)
+{
+    adx_scan *c = k->scan;
+    size_t all = c->window;
+    at = adx_move_adjoints(c->window, k->f.carried, at, back);
+    for (size_t i = c->state_pieces; i <= c->pieces; i++) {
+        size_t n = c->parameters + c->captured.n;
+        ad_real *rows = i == c->pieces ? k->f.dx + c->window + c->data
+            : adx_rows_of_piece(k, &c->piece[i], from, to, &n);
+        at = adx_move_adjoints(n, rows, at, back);
+        all += n;
+    }
+    return all;
+}
+
+// Names the adjoints of range i. Those of a scan that is replayed and those of
+// one that is not have other bits, and other numbers.
+static adx_stamp adx_stamp_adjoints(const adx_stepping *k, size_t i)
+{
+    bool varies = adx_is_varying(k->scan);
+    return (adx_stamp){ k->named, ADX_STORED * i + 1 + varies };
+}
+
+// Puts the adjoints of range i into the store.
+static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    const ad_store *store = k->scan->schedule.store;
+    adx_adjoints_head head = { adx_stamp_adjoints(k, i), 0 };
+    ad_real *at = (ad_real *)(void *)(k->adjoints + sizeof head);
+    size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, at, false);
+    head.sum = adx_mix_bytes(0, bytes, at);
+    memcpy(k->adjoints, &head, sizeof head);
+    k->searching = false;
+    k->scan->plan.put = true;
+    return store->put(store->user, (size_t)head.stamp.number, k->adjoints,
+                      sizeof head + bytes);
+}
+
+// Takes the adjoints of range i out of the store. False: they are not there, or
+// not those of this sweep.
+static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
+{
+    const ad_store *store = k->scan->schedule.store;
+    const adx_stamp stamp = adx_stamp_adjoints(k, i);
+    adx_adjoints_head head;
+    ad_real *at = (ad_real *)(void *)(k->adjoints + sizeof head);
+    size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, NULL, false);
+    if (!store->get(store->user, (size_t)stamp.number, k->adjoints,
+                    sizeof head + bytes))
+        return false;
+    memcpy(&head, k->adjoints, sizeof head);
+    if (memcmp(&head.stamp, &stamp, sizeof stamp) != 0
+        || head.sum != adx_mix_bytes(0, bytes, at))
+        return false;
+    adx_list_adjoints(k, from, to, at, true);
+    k->scan->report->resumed += to - from;
+    return true;
+}
+
+/* --- going on -------------------------------------------------------------- */
+
+static void adx_forget_functions(adx_stepping *k)
+{
+    ad_replays *r = k->scan->replays;
+    adx_end_evaluations(k);
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    k->evaluation = NULL;
+#endif
+    adx_free_paths(r);
+    r->missed = 0;
+    k->latest = 0;
+    k->rest = 0;
+}
+
+// Takes the adjoints of range i as those of a scan that is not replayed, or as
+// those of this one.
+static bool adx_find_adjoints(adx_stepping *k, bool as_varying, size_t i,
+                              size_t from, size_t to)
+{
+    ad_replays *r = k->scan->replays;
+    bool varied = r->varies;
+    r->varies |= as_varying;
+    bool found = adx_get_adjoints(k, i, from, to);
+    if (!found)
+        r->varies = varied;
+    return found;
+}
+
+// Takes the adjoints of range i out of the store, as long as all of the later
+// ranges were there. An earlier process may have found out that the step varies:
+// in this range, or further on, after which it began again with the last one.
+static bool adx_resume_range(void *user, size_t i, size_t from, size_t to)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    bool last = to == k->scan->steps;
+    if (k->searching)
+        k->searching = adx_find_adjoints(k, last, i, from, to)
+                    || (!adx_is_varying(k->scan)
+                        && adx_find_adjoints(k, !last, i, from, to));
+    if (!k->searching)
+        adx_forget_functions(k);
+    return k->searching;
+}
+
+// Lets a sweep from the adjoints dy of the results to those of the inputs, dx,
+// go on. It pairs with adx_end_stepping. False: no memory.
+static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
+                               ad_real dx[])
+{
+    adx_scan *c = k->scan;
+    size_t m = c->steps * c->told + c->results;
+    size_t every = c->plan.level[0].every;
+    every = every < c->steps ? every : c->steps;
+    k->f.dx = dx;
+    size_t n = adx_list_adjoints(k, 0, every, NULL, false);
+    k->adjoints = (char *)adx_take(&c->of.memory, sizeof(adx_adjoints_head)
+                                   + n * sizeof *dy, 1);
+    k->named = adx_mix_bytes(c->found, m * sizeof *dy, dy);
+    k->searching = true;
+    c->plan.resume = adx_resume_range;
+    c->plan.put_adjoints = adx_put_adjoints;
+    adx_forget_functions(k);
+    return k->adjoints != NULL;
+}
+
 /* === loop/sweep =============================================================
  * The reverse and the forward sweep of a scan. A reverse sweep goes through the
  * steps backwards, as loop/schedule provides their states, and carries the
@@ -3479,7 +3747,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
  * steps once more, and carries tangents of the window.
  *
  *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
- *           loop/step loop/replay loop/stepping
+ *           loop/step loop/replay loop/stepping loop/resume
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
  *           adx_scan_pullback adx_gather_tangents adx_push_step
@@ -3629,9 +3897,12 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
         k.pull = pull;
         k.marks = pull != adx_stage_pull;
         c->plan.reverse = adx_reverse_scan;
+        c->plan.resume = NULL;
+        if (adx_is_resumed(c) && !k.marks)
+            ok = adx_begin_resuming(&k, dy, dx);
         if (!c->swept)
             c->known = adx_is_varying(c) ? 0 : c->replays->paths;
-        ok = adx_reverse_steps(&k, dy, dx);
+        ok = ok && adx_reverse_steps(&k, dy, dx);
     }
     *again = k.again;
     adx_end_stepping(&k);
@@ -3641,7 +3912,8 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
 // Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
 // is swept by adx_stage_pull; or it is marked, by what loop/connections has for
 // that. After the first sweep no functions are added (limit), so that every
-// later sweep does what that one did, to the bit.
+// later sweep does what that one did, to the bit. (Sweeps that may be resumed
+// all begin without functions.)
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
                            ad_real dx[], adx_pull_fn *pull)
 {
@@ -3653,7 +3925,8 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
         ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
     if (ok && pull == adx_stage_pull && !c->swept) {
-        c->swept = true;
+        c->plan.swept = true;
+        c->swept = !adx_is_resumed(c);
         c->limit = c->replays->paths;
     }
     adx_end_sweep(&c->of);
@@ -4029,7 +4302,7 @@ static const ad_external_rule adx_scan_rule = {
  *
  *   needs   tape/memory array/external bulk/captured loop/api loop/stage
  *           loop/schedule loop/scan loop/step loop/replay loop/stepping
- *           loop/sweep loop/recorded
+ *           loop/resume loop/sweep loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 
@@ -4192,6 +4465,8 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
     status = ADREV_ENOMEM;
     if (adx_begin_stepping(&k, c, ADX_RUN)) {
         adx_begin_state(&k, d);
+        if (adx_is_resumed(c))
+            adx_name_scan(c, &k);
         status = adx_run_steps(&k, d, list);
         *again = k.again && status == ADREV_OK;
         if (c->untraced > 0)
@@ -4221,6 +4496,8 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     }
     if (status == ADREV_OK)
         adx_complete_scan(c, d);
+    if (status == ADREV_OK && adx_is_resumed(c))
+        adx_note_found(c, list);
     return status;
 }
 
@@ -4314,7 +4591,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
         return ADREV_ENOMEM;
     ad_allocator memory = c->of.memory;
     c->f = f;
-    adx_choose_replays(c, d->replays);
+    adx_choose_replays(c, adx_is_resumed(c) ? NULL : d->replays);
     c->known = adx_is_varying(c) ? 0 : c->replays->paths;
     ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
                                                : ADREV_ENOMEM;

@@ -54,6 +54,7 @@
  *   loop/replay        steps as recorded functions
  *   loop/lean          many steps that carry on one row, by one function
  *   loop/stepping      runs of steps, and their memory
+ *   loop/resume        sweeps that go on where another process has ended
  *   loop/sweep         sweeps of a scan
  *   loop/recorded      a scan in a recorded function
  *   loop/first         the first run of a scan
@@ -86,6 +87,7 @@
 #include "loop/replay.h"
 #include "loop/lean.h"
 #include "loop/stepping.h"
+#include "loop/resume.h"
 #include "loop/sweep.h"
 #include "loop/recorded.h"
 #include "loop/first.h"

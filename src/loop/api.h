@@ -106,7 +106,25 @@ typedef struct ad_store {
     void *user;
     size_t every;           // the state before each every-th step is put;
                             // between two of them the schedule is followed
+    bool resume;            // the store may outlive the process: see below
 } ad_store;
+
+// A store with `resume` also gets the adjoints that a reverse sweep carries,
+// each time that it has reversed `every` steps. If the process ends, another one
+// runs the same program with the same store. It makes the first run again; its
+// sweeps take what is in the store and go on from there, with the same bits.
+// What the store has of another scan, of other values or of other adjoints of
+// the results, and what was put only in part, is not taken. So
+//
+//     put     replaces what an earlier process has put under that number
+//     get     returns false for what is not there
+//     drop    is called only if a reverse sweep has come to its end
+//
+// Numbers are those of states, times 3, and one or two more. Whatever the step
+// uses through ctx must be the same, since nobody compares it. `replays` are not
+// used: steps are recorded anew for each `every` of them. In a program of
+// several processes (statements with `always`), if get fails on one of them it
+// must fail on all: let them agree there.
 
 typedef struct ad_schedule {
     ad_schedule_kind kind;
@@ -174,6 +192,7 @@ typedef struct ad_scan_report {
     size_t bytes;           // the most memory for reverse sweeps: all states
                             // (that one too), sequences, parameters
     size_t put;             // states that went to the store
+    size_t resumed;         // steps whose adjoints a sweep found in the store
 } ad_scan_report;
 
 /* --- interface --------------------------------------------------------------

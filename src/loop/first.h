@@ -10,7 +10,7 @@
  *
  *   needs   tape/memory array/external bulk/captured loop/api loop/stage
  *           loop/schedule loop/scan loop/step loop/replay loop/stepping
- *           loop/sweep loop/recorded
+ *           loop/resume loop/sweep loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 
@@ -173,6 +173,8 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
     status = ADREV_ENOMEM;
     if (adx_begin_stepping(&k, c, ADX_RUN)) {
         adx_begin_state(&k, d);
+        if (adx_is_resumed(c))
+            adx_name_scan(c, &k);
         status = adx_run_steps(&k, d, list);
         *again = k.again && status == ADREV_OK;
         if (c->untraced > 0)
@@ -202,6 +204,8 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     }
     if (status == ADREV_OK)
         adx_complete_scan(c, d);
+    if (status == ADREV_OK && adx_is_resumed(c))
+        adx_note_found(c, list);
     return status;
 }
 
@@ -295,7 +299,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
         return ADREV_ENOMEM;
     ad_allocator memory = c->of.memory;
     c->f = f;
-    adx_choose_replays(c, d->replays);
+    adx_choose_replays(c, adx_is_resumed(c) ? NULL : d->replays);
     c->known = adx_is_varying(c) ? 0 : c->replays->paths;
     ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
                                                : ADREV_ENOMEM;

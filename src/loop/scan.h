@@ -99,6 +99,7 @@ typedef struct adx_scan {
     ad_scan_report *report, own_report;
     bool varies;                // steps are never replayed
     bool always;                // a step records a statement with `always`
+    uint64_t found;             // a hash of the results: loop/resume
     bool by_function;           // some steps of the first run were replayed
     bool compiled;
     bool swept;                 // a sweep is complete: no paths are added
@@ -150,6 +151,10 @@ typedef struct adx_stepping {
     bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
     bool again;                 // steps have been replayed that must not be
+    // Of sweeps that go on where another process has ended (loop/resume).
+    char *adjoints;             // what the store gets
+    uint64_t named;             // which sweep it is
+    bool searching;             // all ranges were in the store so far
     // Of sweeps.
     ad_real *sweep;             // memory of the frame
     adx_frame f;

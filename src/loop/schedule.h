@@ -20,9 +20,9 @@
  *   needs   tape/layout tape/memory loop/api
  *   offers  ADX_STEPS_MOST adx_state_pool adx_kept_level adx_timetable
  *           adx_count_bytes adx_in_state_pool adx_free_state_pool adx_stamp
- *           adx_behind_state adx_fetch_state adx_keep_first adx_go_first
- *           adx_judge_stack adx_go_back adx_free_timetable adx_right_schedule
- *           adx_make_timetable
+ *           ADX_STORED adx_mix_bytes adx_behind_state adx_fetch_state
+ *           adx_keep_first adx_go_first adx_judge_stack adx_go_back
+ *           adx_free_timetable adx_right_schedule adx_make_timetable
  * ========================================================================== */
 
 // Loops are planned for this many steps at most.
@@ -133,7 +133,8 @@ typedef struct adx_timetable {
     size_t in_memory;           // states in memory now
     size_t on_shelves;          // bytes that the scan holds
     bool put;                   // something is in the store
-    uint32_t run;               // number of the run, for the stamps there
+    uint64_t run;               // which run this is, for the stamps there
+    bool swept;                 // a reverse sweep has come to its end
     ad_scan_report *report;     // never NULL
     // The loop: its state, which each step changes, with room for a stamp in
     // front of it; and what does or reverses a step.
@@ -153,6 +154,11 @@ typedef struct adx_timetable {
                            size_t from, size_t to);
     size_t (*reverse_some)(void *user, adx_kept_level *l, size_t base,
                            size_t from, size_t to);
+    // What a sweep does with range i of level 0, the steps from ... to - 1,
+    // before and after it is reversed. resume returns true if it need not be.
+    // Both may be NULL.
+    bool (*resume)(void *user, size_t i, size_t from, size_t to);
+    bool (*put_adjoints)(void *user, size_t i, size_t from, size_t to);
     void *user;
     size_t first;               // steps before it are not reversed
 } adx_timetable;
@@ -231,21 +237,45 @@ typedef struct adx_stamp {
     uint64_t number;
 } adx_stamp;
 
+#define ADX_STORED 3            // numbers of each state in a store that also
+                                // has adjoints (loop/resume)
+
+static adx_stamp adx_stamp_of(const adx_timetable *p, const ad_store *store,
+                              size_t i)
+{
+    return (adx_stamp){ p->run, store->resume ? ADX_STORED * i : i };
+}
+
+// Continues a hash by a number of bytes.
+static uint64_t adx_mix_bytes(uint64_t h, size_t n, const void *bytes)
+{
+    const char *from = (const char *)bytes;
+    for (size_t i = 0; i < n; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, from + i, n - i < 8 ? n - i : 8);
+        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    return h ^ n;
+}
+
 static bool adx_put_state(adx_timetable *p, const ad_store *to, size_t i)
 {
-    const adx_stamp stamp = { p->run, i };
+    const adx_stamp stamp = adx_stamp_of(p, to, i);
     char *blob = p->state - sizeof stamp;
     memcpy(blob, &stamp, sizeof stamp);
     p->put = true;
     p->report->put++;
-    return to->put(to->user, i, blob, sizeof stamp + p->bytes);
+    return to->put(to->user, (size_t)stamp.number, blob,
+                   sizeof stamp + p->bytes);
 }
 
 static bool adx_get_state(adx_timetable *p, const ad_store *from, size_t i)
 {
-    const adx_stamp stamp = { p->run, i };
+    const adx_stamp stamp = adx_stamp_of(p, from, i);
     char *blob = p->state - sizeof stamp;
-    return from->get(from->user, i, blob, sizeof stamp + p->bytes)
+    return from->get(from->user, (size_t)stamp.number, blob,
+                     sizeof stamp + p->bytes)
         && memcmp(blob, &stamp, sizeof stamp) == 0;
 }
 
@@ -497,11 +527,23 @@ static bool adx_keep_range(adx_timetable *p, adx_kept_level *l, size_t begin,
     return true;
 }
 
+// Reverses part i of a range: one step directly, more by the next level.
+static bool adx_unwind_part(adx_timetable *p, size_t level, size_t i,
+                            size_t from, size_t to)
+{
+    bool resumed = level == 0 && p->resume != NULL;
+    if (to <= p->first || (resumed && p->resume(p->user, i, from, to)))
+        return true;
+    return adx_fetch_state(p, &p->level[level], i)
+        && (to - from == 1 ? p->reverse(p->user, from)
+                           : adx_go_back(p, level + 1, from, to, false))
+        && (!resumed || p->put_adjoints(p->user, i, from, to));
+}
+
 // Reverses a range of a level, which is divided into parts of l->every steps.
 // It keeps the state before each part, and then reverses the parts from the
-// last to the first: a part of one step directly, longer parts by the next
-// level. If all states of the range are in memory, reverse_some may do many
-// steps at once.
+// last to the first. If all states of the range are in memory, reverse_some may
+// do many steps at once.
 static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
                              size_t end, bool kept)
 {
@@ -522,10 +564,7 @@ static bool adx_unwind_range(adx_timetable *p, size_t level, size_t begin,
         }
         size_t from = begin + i * l->every;
         size_t to = end - from > l->every ? from + l->every : end;
-        ok = to <= p->first
-          || (adx_fetch_state(p, l, i)
-              && (to - from == 1 ? p->reverse(p->user, from)
-                                 : adx_go_back(p, level + 1, from, to, false)));
+        ok = adx_unwind_part(p, level, i, from, to);
     }
     if (!kept)
         adx_count_held(p, 0, n);
@@ -558,7 +597,8 @@ static void adx_free_timetable(adx_timetable *p)
     adx_drop(&p->memory, p->tail);
     for (size_t i = 0; i < p->levels; i++) {
         adx_kept_level *l = &p->level[i];
-        if (l->store != NULL && p->put && l->store->drop != NULL)
+        if (l->store != NULL && p->put && l->store->drop != NULL
+            && (p->swept || !l->store->resume))
             l->store->drop(l->store->user);
         adx_free_state_pool(&p->memory, &l->pool);
         adx_drop(&p->memory, l->at);

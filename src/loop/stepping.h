@@ -46,6 +46,7 @@ static void adx_end_stepping(adx_stepping *k)
     adx_drop(a, k->given);
     adx_drop(a, k->taken);
     adx_drop(a, k->sweep);
+    adx_drop(a, k->adjoints);
     adx_end_evaluations(k);
     memset(k, 0, sizeof *k);
 }

@@ -11,7 +11,7 @@
  * steps once more, and carries tangents of the window.
  *
  *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
- *           loop/step loop/replay loop/stepping
+ *           loop/step loop/replay loop/stepping loop/resume
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
  *           adx_scan_pullback adx_gather_tangents adx_push_step
@@ -161,9 +161,12 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
         k.pull = pull;
         k.marks = pull != adx_stage_pull;
         c->plan.reverse = adx_reverse_scan;
+        c->plan.resume = NULL;
+        if (adx_is_resumed(c) && !k.marks)
+            ok = adx_begin_resuming(&k, dy, dx);
         if (!c->swept)
             c->known = adx_is_varying(c) ? 0 : c->replays->paths;
-        ok = adx_reverse_steps(&k, dy, dx);
+        ok = ok && adx_reverse_steps(&k, dy, dx);
     }
     *again = k.again;
     adx_end_stepping(&k);
@@ -173,7 +176,8 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
 // Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
 // is swept by adx_stage_pull; or it is marked, by what loop/connections has for
 // that. After the first sweep no functions are added (limit), so that every
-// later sweep does what that one did, to the bit.
+// later sweep does what that one did, to the bit. (Sweeps that may be resumed
+// all begin without functions.)
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
                            ad_real dx[], adx_pull_fn *pull)
 {
@@ -185,7 +189,8 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
         ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
     if (ok && pull == adx_stage_pull && !c->swept) {
-        c->swept = true;
+        c->plan.swept = true;
+        c->swept = !adx_is_resumed(c);
         c->limit = c->replays->paths;
     }
     adx_end_sweep(&c->of);

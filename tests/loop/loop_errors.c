@@ -102,7 +102,7 @@ static const int three_taps[] = { -1, 0, 1 };
 // The description; its numbers are new inputs of the current tape.
 static void make(struct loop *l)
 {
-    *l = (struct loop){ .carried = 3, .report = { 9, 9, 9, 9, 9, 9, 9, 9, 9 } };
+    *l = (struct loop){ .carried = 3, .report = { 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 } };
     for (int i = 0; i < 3; i++)
         l->in[i] = ad_input(0.25 * (i + 1));
     l->par[0] = ad_input(0.5);
@@ -739,7 +739,8 @@ static void run_one_store(void)
         size_t number = 0;
         ad_tape_clear(tape);
         for (int i = 0; i < 6; i++)
-            store[i] = (ad_store){ slots_put, slots_get, NULL, &slots[i], 1 };
+            store[i] = (ad_store){ .put = slots_put, .get = slots_get,
+                                   .user = &slots[i], .every = 1 };
         for (size_t a = 0; a < 6; a++)
             for (size_t b = a + 1; b < 6; b++, number++)
                 if ((int)number == same)
