@@ -132,8 +132,9 @@ statements:         ## what it costs to compile them (ADEPT=DIR joins)
 rooms:              ## what each of src/ says that it needs and offers
 	@sh tools/rooms.sh write
 
-headers:            ## adrev*.h from src/
-	@for h in adrev*.h; do awk -f tools/join.awk src/$$h > $$h || exit 1; done
+headers:            ## adrev*.h from src/, and those adapters that have rooms
+	@for h in adrev*.h adapters/adrev_lapack.h adapters/adrev_sundials.h; do \
+	    awk -f tools/join.awk src/$${h##*/} > $$h || exit 1; done
 
 wasm:               ## a part of the suite as WebAssembly, under node
 	@mkdir -p "$B/wasm"

@@ -1,3 +1,4 @@
+/* Made from src/ by `make headers`: changes belong there. */
 /* adrev_lapack.h - LAPACK's routines as statements of a recording.
  *
  *     #define ADREV_IMPLEMENTATION            // in exactly one .c file
@@ -59,6 +60,16 @@
  * forward and reverse mode algorithmic differentiation", 2008; I. Murray,
  * "Differentiation of the Cholesky decomposition", 2016.
  *
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   lapack/routines     what is called of LAPACK and BLAS
+ *   lapack/statements   a call as an external statement; its operands; triangles
+ *   lapack/solve        A X = B, and log |det A|
+ *   lapack/definite     the same of positive definite matrices; Cholesky factors
+ *   lapack/triangular   systems with a triangle, and with a Cholesky factor
+ *   lapack/eigen        eigenvalues and eigenvectors
+ *   lapack/squares      least squares
+ *
  * SPDX-License-Identifier: MIT-0
  */
 
@@ -71,6 +82,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* === lapack/routines ========================================================
+ * Configuration, and the routines of LAPACK and BLAS by their names for ad_real.
+ *
+ *   offers  adx_lapack_int ADX_LAPACK adx_lapack_gemm adx_lapack_trmm
+ *           adx_lapack_trsm adx_lapack_potrs
+ * ====================================================================== */
 
 /* --- configuration --------------------------------------------------------- */
 
@@ -203,6 +221,19 @@ static inline void adx_lapack_potrs(size_t n, size_t k, const ad_real *L,
     adx_lapack_trsm("L", "L", "N", "N", n, k, L, n, B, n);
     adx_lapack_trsm("L", "L", "T", "N", n, k, L, n, B, n);
 }
+
+/* === lapack/statements ======================================================
+ * A call as an external statement: what is kept, how sweeps and replays come to
+ * the functions of its kind, and how matrices are gathered and scattered.
+ *
+ *   needs   lapack/routines
+ *   offers  adx_lapack_kind adx_lapack_call adx_lapack_moving
+ *           adx_lapack_of_ints adx_lapack_full adx_lapack_lower
+ *           adx_lapack_packed adx_lapack_constant adx_lapack_arrays
+ *           adx_lapack_record adx_lapack_unpack adx_lapack_add_lower
+ *           adx_lapack_add_mirrored adx_lapack_phi adx_lapack_eps
+ *           adx_lapack_copy adx_lapack_clear adx_lapack_add adx_lapack_inner
+ * ====================================================================== */
 
 /* --- a statement ----------------------------------------------------------- */
 
@@ -574,6 +605,12 @@ static inline ad_real adx_lapack_inner(size_t n, const ad_real a[],
     return sum;
 }
 
+/* === lapack/solve ===========================================================
+ * Systems with any matrix, and its log-determinant, by LU factors.
+ *
+ *   needs   lapack/routines lapack/statements
+ * ====================================================================== */
+
 /* --- A X = B --------------------------------------------------------------- */
 
 // f: LU [n*n], X [n*k], pivots [n]
@@ -840,6 +877,13 @@ static inline ad_rev ad_lapack_logdet(size_t n, const ad_rev A[], int *sign)
 {
     return ad_lapack_logdet_s(n, A, (ptrdiff_t)n, 1, sign);
 }
+
+/* === lapack/definite ========================================================
+ * Symmetric and positive definite matrices: systems with the log-determinant, and
+ * the Cholesky factor itself.
+ *
+ *   needs   lapack/routines lapack/statements
+ * ====================================================================== */
 
 /* --- symmetric and positive definite ---------------------------------------- */
 
@@ -1253,6 +1297,13 @@ static inline ad_status ad_lapack_cholesky(size_t n, const ad_rev A[],
     return ad_lapack_cholesky_s(n, A, row, 1, L, row, 1);
 }
 
+/* === lapack/triangular ======================================================
+ * Systems with a triangular matrix, and with a Cholesky factor that is a result
+ * or an input itself.
+ *
+ *   needs   lapack/routines lapack/statements
+ * ====================================================================== */
+
 /* --- triangular systems ----------------------------------------------------- */
 
 // What ad_lapack_trisolve solves with.
@@ -1602,6 +1653,12 @@ static inline ad_status ad_lapack_cholesky_solve(size_t n, size_t k,
                                       side, 1);
 }
 
+/* === lapack/eigen ===========================================================
+ * Eigenvalues and eigenvectors of symmetric matrices.
+ *
+ *   needs   lapack/routines lapack/statements
+ * ====================================================================== */
+
 /* --- eigenvalues of symmetric matrices ---------------------------------------
  * f: eigenvalues [n], vectors V [n*n], groups [n]: the first of the eigenvalues
  * that coincide with this one. With M = V' Ad V, Q = V' Vb, and for eigenvalues
@@ -1884,6 +1941,12 @@ static inline ad_status ad_lapack_eigen(size_t n, const ad_rev A[], ad_rev w[],
     const ptrdiff_t row = (ptrdiff_t)n;
     return ad_lapack_eigen_s(n, A, row, 1, w, 1, V, row, 1);
 }
+
+/* === lapack/squares =========================================================
+ * Least squares by QR factors.
+ *
+ *   needs   lapack/routines lapack/statements
+ * ====================================================================== */
 
 /* --- least squares ------------------------------------------------------------
  * f: the factors of A [m*n] as geqrf leaves them, tau [n], X [n*k], the residual

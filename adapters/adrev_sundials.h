@@ -1,3 +1,4 @@
+/* Made from src/ by `make headers`: changes belong there. */
 /* adrev_sundials.h - ordinary differential equations by CVODES, differential-
  * algebraic ones by IDAS, and nonlinear equations by KINSOL, all of SUNDIALS,
  * with exact derivatives: Jacobians (dense, banded, sparse), products with them,
@@ -26,6 +27,14 @@
  * shorter step; when the model has stopped, of one that ends it, and
  * ad_system_status says why. The user data of the solver is the system.
  *
+ * Rooms, each of which begins with a line `=== room`:
+ *
+ *   sundials/matrices   codes, matrices and products, which the solvers share
+ *   sundials/cvodes     ODEs, their sensitivities and adjoint problems
+ *   sundials/idas       DAEs, and their sensitivities
+ *   sundials/adjoint    adjoint problems of DAEs
+ *   sundials/kinsol     nonlinear equations
+ *
  * SPDX-License-Identifier: MIT-0
  */
 
@@ -43,6 +52,16 @@
 
 ADX_STATIC_ASSERT(sizeof(sunrealtype) == sizeof(double),
                   "adrev_sundials.h needs a SUNDIALS that computes with double");
+
+/* === sundials/matrices ======================================================
+ * What the solvers share: what callbacks return, the way of a Jacobian to a
+ * matrix of SUNDIALS, and products.
+ *
+ *   offers  adx_sundials_code adx_sundials_fits adx_sundials_known
+ *           adx_sundials_lines adx_sundials_put adx_sundials_matrix
+ *           adx_sundials_product adx_sundials_back adx_sundials_adjoint
+ *           adx_sundials_seed
+ * ====================================================================== */
 
 /* --- what they share ----------------------------------------------------- */
 
@@ -197,6 +216,14 @@ static inline void adx_sundials_seed(ad_system *s, size_t k)
         memcpy(p, s->directions + k * s->parameters,
                s->parameters * sizeof *p);
 }
+
+/* === sundials/cvodes ========================================================
+ * Ordinary differential equations: rates, Jacobians, forward sensitivities, and
+ * the adjoint problem.
+ *
+ *   needs   sundials/matrices
+ *   offers  adx_sundials_set_scales adx_sundials_directed
+ * ====================================================================== */
 
 /* --- CVODES --------------------------------------------------------------- */
 
@@ -437,6 +464,12 @@ static inline int ad_cvodes_linear_solver_b(void *cvodes, int which,
                                          adx_cvodes_product_b);
 }
 
+/* === sundials/idas ==========================================================
+ * Differential-algebraic equations: residuals, Jacobians, forward sensitivities.
+ *
+ *   needs   sundials/matrices sundials/cvodes
+ * ====================================================================== */
+
 /* --- IDAS ----------------------------------------------------------------- */
 
 static inline int adx_ida_residual(sunrealtype t, N_Vector y, N_Vector rate,
@@ -546,6 +579,13 @@ static inline int ad_ida_sensitivities(void *ida, ad_system *s, size_t count,
         code = IDASensEEtolerances(ida);
     return code != IDA_SUCCESS ? code : IDASetSensErrCon(ida, SUNTRUE);
 }
+
+/* === sundials/adjoint =======================================================
+ * The adjoint problem of differential-algebraic equations, and what it begins
+ * with.
+ *
+ *   needs   function/api sundials/matrices
+ * ====================================================================== */
 
 /* --- IDAS, backwards ---------------------------------------------------------
  * With the adjoint a of the equations, (F_r' a)' = F_y' a, where F_y = dF/dy and
@@ -933,6 +973,12 @@ static inline int ad_ida_backward_gradient(ad_system *s, double t, N_Vector y,
                              N_VGetArrayPointer(g)) == 0 ? IDA_SUCCESS
                                                          : IDA_RES_FAIL;
 }
+
+/* === sundials/kinsol ========================================================
+ * Nonlinear equations: residuals and Jacobians.
+ *
+ *   needs   sundials/matrices
+ * ====================================================================== */
 
 /* --- KINSOL --------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.." || exit 2
 mkdir -p build
 headers="adrev adrev_struct adrev_parallel adrev_function adrev_code
          adrev_assemble adrev_bulk adrev_loop adrev_implicit adrev_tensor
-         adrev_eigen adrev_mpi"
+         adrev_eigen adrev_mpi adrev_lapack adrev_sundials"
 rooms=$(for header in $headers; do
             sed -n 's|^#include "\([a-z]*/[a-z]*\.h\)"$|src/\1|p' \
                 "src/$header.h"
