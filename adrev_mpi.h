@@ -243,7 +243,7 @@ typedef struct ad_mpi_request ad_mpi_request;
 //
 //   side [sides] in    read during the call only
 //   x    [n]     in/out  no index twice in all of `to`
-//   see          docs/mpi.md
+//   see          tests/mpi/plate.c
 ADX_API ad_status ad_mpi_halo(ad_mpi *c, size_t sides,
                               const ad_mpi_side side[], size_t n, ad_rev x[]);
 
@@ -342,7 +342,7 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
  *                different things; ADREV_EREMOTE: another rank failed. Outputs
  *                are untouched then, but for J
  *   cost         as the query of one rank, the messages, and two agreements
- *   see          docs/mpi.md                                                 */
+ *   see          docs/mpi.md, tests/mpi/plate.c                              */
 
 // Gradient of y of rank 0 with respect to the inputs of all ranks.
 //
@@ -404,8 +404,9 @@ ADX_TRY ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
  *
  *   needs   mpi/api
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
- *           ADX_MPI_DONE adx_mpi_parcel adx_mpi_exchange adx_mpi_real
- *           adx_mpi_ok adx_mpi_arrived adx_mpi_rest adx_mpi_status_of
+ *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
+ *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_rest
+ *           adx_mpi_status_of
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -428,7 +429,8 @@ enum {
     ADX_MPI_NOTE,               // the rank has failed
     ADX_MPI_TREE,               // up and down the tree of an agreement
     ADX_MPI_MEET,               // how many messages the rank has sent
-    ADX_MPI_DONE                // parts that it has done
+    ADX_MPI_DONE,               // parts that it has done
+    ADX_MPI_CALL                // the collective statement that it makes
 };
 
 // A message that is being sent. Its memory is that of the requests of its
@@ -563,8 +565,8 @@ static ad_status adx_mpi_status_of(const ad_mpi *c)
  * counts afterwards; and a note of the epoch before may be read late.
  *
  *   needs   tape/memory mpi/api mpi/context
- *   offers  adx_mpi_read_word adx_mpi_stop adx_mpi_begin_watch adx_mpi_look
- *           adx_mpi_reap adx_mpi_agree
+ *   offers  adx_mpi_send_word adx_mpi_read_word adx_mpi_stop
+ *           adx_mpi_begin_watch adx_mpi_look adx_mpi_reap adx_mpi_agree
  * ========================================================================== */
 
 /* --- notes --------------------------------------------------------------- */
@@ -862,7 +864,8 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
  * of more than ADREV_MPI_PIECE numbers go in pieces.
  *
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
- *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_send adx_mpi_receive
+ *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_send adx_mpi_has_gone
+ *           adx_mpi_receive
  * ========================================================================== */
 
 // Numbers that may be under way from this rank before it waits: 64 MiB.
@@ -947,18 +950,22 @@ static bool adx_mpi_send(ad_mpi *c, int to, int tag, unsigned stamp, size_t n,
 
 /* --- receiving ----------------------------------------------------------- */
 
-// With ADREV_DEBUG: whether that rank has gone on to an agreement, so that what
-// is waited for will never come. If it has failed, its note is under way.
-static bool adx_mpi_left(ad_mpi *c, int from)
+// With ADREV_DEBUG: whether that rank has gone on to an agreement without having
+// failed. (If it has failed, its note is under way.)
+static bool adx_mpi_has_gone(ad_mpi *c, int rank)
 {
     MPI_Status status;
-    adx_mpi_word *met = &c->met[from];
-    if (met->epoch == 0) {
-        if (!adx_mpi_arrived(c, c->control, from, ADX_MPI_MEET, &status))
-            return false;
-        *met = adx_mpi_read_word(c, from, ADX_MPI_MEET);
-    }
-    if (met->sent != c->taken[from] || met->status != ADREV_OK)
+    adx_mpi_word *met = &c->met[rank];
+    if (met->epoch == 0
+        && adx_mpi_arrived(c, c->control, rank, ADX_MPI_MEET, &status))
+        *met = adx_mpi_read_word(c, rank, ADX_MPI_MEET);
+    return met->epoch != 0 && met->status == ADREV_OK;
+}
+
+// Whether what is waited for will never come from there.
+static bool adx_mpi_left(ad_mpi *c, int from)
+{
+    if (!adx_mpi_has_gone(c, from) || c->met[from].sent != c->taken[from])
         return false;
     adx_mpi_stop(c, ADREV_ESHAPE, "a rank waits for a message of one that went "
                  "on to a query: a call was forgotten there");
@@ -1879,9 +1886,10 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
  *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY ADX_MPI_IDS adx_mpi_kind ADX_MPI_SEND
  *           ADX_MPI_HALO ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER
  *           ADX_MPI_SCATTER ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL adx_mpi_link
- *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_is_rank
- *           adx_mpi_room adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
- *           adx_mpi_record adx_mpi_run_exchange
+ *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_enter_all
+ *           adx_mpi_is_rank adx_mpi_room adx_mpi_new_exchange
+ *           adx_mpi_send_links adx_mpi_fetch adx_mpi_record
+ *           adx_mpi_run_exchange
  * ========================================================================== */
 
 // Tags of messages with numbers. Values are found by the key of their side;
@@ -1953,6 +1961,46 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
         return adx_mpi_fail(c, ADREV_ESHAPE, "a message: an array, a rank or a "
                             "length is impossible", m, y);
     return adx_mpi_look(c) ? ADREV_OK : adx_mpi_refuse(c, m, y);
+}
+
+// With ADREV_DEBUG: whether the rank before this one makes the same collective
+// call. If any two ranks make different ones, so do two neighbours in this ring.
+static bool adx_mpi_same_call(ad_mpi *c, uint64_t print)
+{
+    const adx_mpi_word mine = { .epoch = c->epoch, .print = print };
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Status status;
+    int before = (c->rank + c->size - 1) % c->size;
+    adx_mpi_send_word(c, (c->rank + 1) % c->size, ADX_MPI_CALL, &mine,
+                      &request);
+    adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    for (unsigned looks = 0;; looks++) {
+        bool gone = adx_mpi_has_gone(c, before);
+        if (adx_mpi_arrived(c, c->control, before, ADX_MPI_CALL, &status)) {
+            adx_mpi_word word = adx_mpi_read_word(c, before, ADX_MPI_CALL);
+            if (word.epoch == c->epoch)
+                return word.print == print;
+        } else if (!adx_mpi_look(c) || gone)
+            return false;
+        adx_mpi_rest(looks);
+    }
+}
+
+// As adx_mpi_enter, for a collective statement.
+//
+//   kind, what, n  in    alike on all ranks
+static ad_status adx_mpi_enter_all(ad_mpi *c, bool wrong, size_t m, ad_rev y[],
+                                   adx_mpi_kind kind, int what, size_t n)
+{
+    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    if (!ADREV_DEBUG || status != ADREV_OK || c->size == 1
+        || adx_mpi_same_call(c, ((uint64_t)kind * 1009 + (uint64_t)what)
+                                * 0x9e3779b97f4a7c15u + n))
+        return status;
+    if (c->stopped)
+        return adx_mpi_refuse(c, m, y);
+    return adx_mpi_fail(c, ADREV_ESHAPE, "ranks make different collective "
+                        "calls, or one was forgotten", m, y);
 }
 
 static bool adx_mpi_is_rank(const ad_mpi *c, int rank)
@@ -2629,7 +2677,8 @@ ADX_API ad_status ad_mpi_gatherv(ad_mpi *c, int root, size_t n,
     size_t m = here ? adx_mpi_total(c, count) : 0;
     bool wrong = !adx_mpi_is_rank(c, root) || adx_no_array(n, x)
               || (here && (adx_no_array(m, y) || count[root] != n));
-    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    ad_status status = adx_mpi_enter_all(c, wrong, m, y,
+                                         ADX_MPI_GATHER, root, 0);
     if (status != ADREV_OK)
         return status;
     adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_GATHER);
@@ -2648,7 +2697,8 @@ ADX_API ad_status ad_mpi_allgatherv(ad_mpi *c, size_t n, const ad_rev x[],
     size_t m = adx_mpi_total(c, count);
     bool wrong = adx_no_array(n, x) || adx_no_array(m, y)
               || (c != NULL && count[c->rank] != n);
-    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    ad_status status = adx_mpi_enter_all(c, wrong, m, y,
+                                         ADX_MPI_ALLGATHER, 0, 0);
     if (status != ADREV_OK)
         return status;
     adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_ALLGATHER);
@@ -2667,7 +2717,8 @@ ADX_API ad_status ad_mpi_scatterv(ad_mpi *c, int root, const size_t count[],
     size_t n = here ? adx_mpi_total(c, count) : 0;
     bool wrong = !adx_mpi_is_rank(c, root) || adx_no_array(m, y)
               || (here && (adx_no_array(n, x) || count[root] != m));
-    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    ad_status status = adx_mpi_enter_all(c, wrong, m, y,
+                                         ADX_MPI_SCATTER, root, 0);
     if (status != ADREV_OK)
         return status;
     adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_SCATTER);
@@ -2688,7 +2739,8 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
     size_t m = adx_mpi_total(c, receives);
     bool wrong = adx_no_array(n, x) || adx_no_array(m, y)
               || (c != NULL && sends[c->rank] != receives[c->rank]);
-    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    ad_status status = adx_mpi_enter_all(c, wrong, m, y,
+                                         ADX_MPI_ALLTOALL, 0, 0);
     if (status != ADREV_OK)
         return status;
     adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_ALLTOALL);
@@ -2910,7 +2962,8 @@ ADX_API ad_status ad_mpi_bcast(ad_mpi *c, int root, size_t n, ad_rev x[])
 {
     bool here = c != NULL && c->rank == root;
     bool wrong = adx_no_array(n, x) || !adx_mpi_is_rank(c, root);
-    ad_status status = adx_mpi_enter(c, wrong, here ? 0 : n, x);
+    ad_status status = adx_mpi_enter_all(c, wrong, here ? 0 : n, x,
+                                         ADX_MPI_BCAST, root, n);
     if (status != ADREV_OK)
         return status;
     const adx_mpi_tree_sum s = { .c = c, .kind = ADX_MPI_BCAST, .root = root,
@@ -3062,7 +3115,8 @@ static ad_status adx_mpi_reduce(ad_mpi *c, ad_mpi_op op, int root, bool all,
               || n > ADX_MOST_ELEMENTS / 8 || !adx_mpi_is_rank(c, root)
               || (unsigned)op > ADREV_MPI_MAX;
     size_t m = here ? n : 0;
-    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    ad_status status = adx_mpi_enter_all(c, wrong, m, y, ADX_MPI_REDUCE,
+                                         (all ? -8 : 8 * root) + (int)op, n);
     if (status != ADREV_OK)
         return status;
     const adx_mpi_place p = adx_mpi_place_of(c, ADX_MPI_REDUCE, root);

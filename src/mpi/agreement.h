@@ -18,8 +18,8 @@
  * counts afterwards; and a note of the epoch before may be read late.
  *
  *   needs   tape/memory mpi/api mpi/context
- *   offers  adx_mpi_read_word adx_mpi_stop adx_mpi_begin_watch adx_mpi_look
- *           adx_mpi_reap adx_mpi_agree
+ *   offers  adx_mpi_send_word adx_mpi_read_word adx_mpi_stop
+ *           adx_mpi_begin_watch adx_mpi_look adx_mpi_reap adx_mpi_agree
  * ========================================================================== */
 
 /* --- notes --------------------------------------------------------------- */

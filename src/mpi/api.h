@@ -179,7 +179,7 @@ typedef struct ad_mpi_request ad_mpi_request;
 //
 //   side [sides] in    read during the call only
 //   x    [n]     in/out  no index twice in all of `to`
-//   see          docs/mpi.md
+//   see          tests/mpi/plate.c
 ADX_API ad_status ad_mpi_halo(ad_mpi *c, size_t sides,
                               const ad_mpi_side side[], size_t n, ad_rev x[]);
 
@@ -278,7 +278,7 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
  *                different things; ADREV_EREMOTE: another rank failed. Outputs
  *                are untouched then, but for J
  *   cost         as the query of one rank, the messages, and two agreements
- *   see          docs/mpi.md                                                 */
+ *   see          docs/mpi.md, tests/mpi/plate.c                              */
 
 // Gradient of y of rank 0 with respect to the inputs of all ranks.
 //

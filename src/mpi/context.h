@@ -13,8 +13,9 @@
  *
  *   needs   mpi/api
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
- *           ADX_MPI_DONE adx_mpi_parcel adx_mpi_exchange adx_mpi_real
- *           adx_mpi_ok adx_mpi_arrived adx_mpi_rest adx_mpi_status_of
+ *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
+ *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_rest
+ *           adx_mpi_status_of
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -37,7 +38,8 @@ enum {
     ADX_MPI_NOTE,               // the rank has failed
     ADX_MPI_TREE,               // up and down the tree of an agreement
     ADX_MPI_MEET,               // how many messages the rank has sent
-    ADX_MPI_DONE                // parts that it has done
+    ADX_MPI_DONE,               // parts that it has done
+    ADX_MPI_CALL                // the collective statement that it makes
 };
 
 // A message that is being sent. Its memory is that of the requests of its

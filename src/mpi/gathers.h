@@ -60,7 +60,8 @@ ADX_API ad_status ad_mpi_gatherv(ad_mpi *c, int root, size_t n,
     size_t m = here ? adx_mpi_total(c, count) : 0;
     bool wrong = !adx_mpi_is_rank(c, root) || adx_no_array(n, x)
               || (here && (adx_no_array(m, y) || count[root] != n));
-    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    ad_status status = adx_mpi_enter_all(c, wrong, m, y,
+                                         ADX_MPI_GATHER, root, 0);
     if (status != ADREV_OK)
         return status;
     adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_GATHER);
@@ -79,7 +80,8 @@ ADX_API ad_status ad_mpi_allgatherv(ad_mpi *c, size_t n, const ad_rev x[],
     size_t m = adx_mpi_total(c, count);
     bool wrong = adx_no_array(n, x) || adx_no_array(m, y)
               || (c != NULL && count[c->rank] != n);
-    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    ad_status status = adx_mpi_enter_all(c, wrong, m, y,
+                                         ADX_MPI_ALLGATHER, 0, 0);
     if (status != ADREV_OK)
         return status;
     adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_ALLGATHER);
@@ -98,7 +100,8 @@ ADX_API ad_status ad_mpi_scatterv(ad_mpi *c, int root, const size_t count[],
     size_t n = here ? adx_mpi_total(c, count) : 0;
     bool wrong = !adx_mpi_is_rank(c, root) || adx_no_array(m, y)
               || (here && (adx_no_array(n, x) || count[root] != m));
-    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    ad_status status = adx_mpi_enter_all(c, wrong, m, y,
+                                         ADX_MPI_SCATTER, root, 0);
     if (status != ADREV_OK)
         return status;
     adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_SCATTER);
@@ -119,7 +122,8 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
     size_t m = adx_mpi_total(c, receives);
     bool wrong = adx_no_array(n, x) || adx_no_array(m, y)
               || (c != NULL && sends[c->rank] != receives[c->rank]);
-    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    ad_status status = adx_mpi_enter_all(c, wrong, m, y,
+                                         ADX_MPI_ALLTOALL, 0, 0);
     if (status != ADREV_OK)
         return status;
     adx_mpi_exchange *s = adx_mpi_links_with_all(c, ADX_MPI_ALLTOALL);

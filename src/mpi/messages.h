@@ -12,7 +12,8 @@
  * of more than ADREV_MPI_PIECE numbers go in pieces.
  *
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
- *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_send adx_mpi_receive
+ *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_send adx_mpi_has_gone
+ *           adx_mpi_receive
  * ========================================================================== */
 
 // Numbers that may be under way from this rank before it waits: 64 MiB.
@@ -97,18 +98,22 @@ static bool adx_mpi_send(ad_mpi *c, int to, int tag, unsigned stamp, size_t n,
 
 /* --- receiving ----------------------------------------------------------- */
 
-// With ADREV_DEBUG: whether that rank has gone on to an agreement, so that what
-// is waited for will never come. If it has failed, its note is under way.
-static bool adx_mpi_left(ad_mpi *c, int from)
+// With ADREV_DEBUG: whether that rank has gone on to an agreement without having
+// failed. (If it has failed, its note is under way.)
+static bool adx_mpi_has_gone(ad_mpi *c, int rank)
 {
     MPI_Status status;
-    adx_mpi_word *met = &c->met[from];
-    if (met->epoch == 0) {
-        if (!adx_mpi_arrived(c, c->control, from, ADX_MPI_MEET, &status))
-            return false;
-        *met = adx_mpi_read_word(c, from, ADX_MPI_MEET);
-    }
-    if (met->sent != c->taken[from] || met->status != ADREV_OK)
+    adx_mpi_word *met = &c->met[rank];
+    if (met->epoch == 0
+        && adx_mpi_arrived(c, c->control, rank, ADX_MPI_MEET, &status))
+        *met = adx_mpi_read_word(c, rank, ADX_MPI_MEET);
+    return met->epoch != 0 && met->status == ADREV_OK;
+}
+
+// Whether what is waited for will never come from there.
+static bool adx_mpi_left(ad_mpi *c, int from)
+{
+    if (!adx_mpi_has_gone(c, from) || c->met[from].sent != c->taken[from])
         return false;
     adx_mpi_stop(c, ADREV_ESHAPE, "a rank waits for a message of one that went "
                  "on to a query: a call was forgotten there");

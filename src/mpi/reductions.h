@@ -213,7 +213,8 @@ ADX_API ad_status ad_mpi_bcast(ad_mpi *c, int root, size_t n, ad_rev x[])
 {
     bool here = c != NULL && c->rank == root;
     bool wrong = adx_no_array(n, x) || !adx_mpi_is_rank(c, root);
-    ad_status status = adx_mpi_enter(c, wrong, here ? 0 : n, x);
+    ad_status status = adx_mpi_enter_all(c, wrong, here ? 0 : n, x,
+                                         ADX_MPI_BCAST, root, n);
     if (status != ADREV_OK)
         return status;
     const adx_mpi_tree_sum s = { .c = c, .kind = ADX_MPI_BCAST, .root = root,
@@ -365,7 +366,8 @@ static ad_status adx_mpi_reduce(ad_mpi *c, ad_mpi_op op, int root, bool all,
               || n > ADX_MOST_ELEMENTS / 8 || !adx_mpi_is_rank(c, root)
               || (unsigned)op > ADREV_MPI_MAX;
     size_t m = here ? n : 0;
-    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    ad_status status = adx_mpi_enter_all(c, wrong, m, y, ADX_MPI_REDUCE,
+                                         (all ? -8 : 8 * root) + (int)op, n);
     if (status != ADREV_OK)
         return status;
     const adx_mpi_place p = adx_mpi_place_of(c, ADX_MPI_REDUCE, root);

@@ -16,9 +16,10 @@
  *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY ADX_MPI_IDS adx_mpi_kind ADX_MPI_SEND
  *           ADX_MPI_HALO ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER
  *           ADX_MPI_SCATTER ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL adx_mpi_link
- *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_is_rank
- *           adx_mpi_room adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
- *           adx_mpi_record adx_mpi_run_exchange
+ *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_enter_all
+ *           adx_mpi_is_rank adx_mpi_room adx_mpi_new_exchange
+ *           adx_mpi_send_links adx_mpi_fetch adx_mpi_record
+ *           adx_mpi_run_exchange
  * ========================================================================== */
 
 // Tags of messages with numbers. Values are found by the key of their side;
@@ -90,6 +91,46 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
         return adx_mpi_fail(c, ADREV_ESHAPE, "a message: an array, a rank or a "
                             "length is impossible", m, y);
     return adx_mpi_look(c) ? ADREV_OK : adx_mpi_refuse(c, m, y);
+}
+
+// With ADREV_DEBUG: whether the rank before this one makes the same collective
+// call. If any two ranks make different ones, so do two neighbours in this ring.
+static bool adx_mpi_same_call(ad_mpi *c, uint64_t print)
+{
+    const adx_mpi_word mine = { .epoch = c->epoch, .print = print };
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Status status;
+    int before = (c->rank + c->size - 1) % c->size;
+    adx_mpi_send_word(c, (c->rank + 1) % c->size, ADX_MPI_CALL, &mine,
+                      &request);
+    adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    for (unsigned looks = 0;; looks++) {
+        bool gone = adx_mpi_has_gone(c, before);
+        if (adx_mpi_arrived(c, c->control, before, ADX_MPI_CALL, &status)) {
+            adx_mpi_word word = adx_mpi_read_word(c, before, ADX_MPI_CALL);
+            if (word.epoch == c->epoch)
+                return word.print == print;
+        } else if (!adx_mpi_look(c) || gone)
+            return false;
+        adx_mpi_rest(looks);
+    }
+}
+
+// As adx_mpi_enter, for a collective statement.
+//
+//   kind, what, n  in    alike on all ranks
+static ad_status adx_mpi_enter_all(ad_mpi *c, bool wrong, size_t m, ad_rev y[],
+                                   adx_mpi_kind kind, int what, size_t n)
+{
+    ad_status status = adx_mpi_enter(c, wrong, m, y);
+    if (!ADREV_DEBUG || status != ADREV_OK || c->size == 1
+        || adx_mpi_same_call(c, ((uint64_t)kind * 1009 + (uint64_t)what)
+                                * 0x9e3779b97f4a7c15u + n))
+        return status;
+    if (c->stopped)
+        return adx_mpi_refuse(c, m, y);
+    return adx_mpi_fail(c, ADREV_ESHAPE, "ranks make different collective "
+                        "calls, or one was forgotten", m, y);
 }
 
 static bool adx_mpi_is_rank(const ad_mpi *c, int rank)

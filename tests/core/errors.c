@@ -1231,7 +1231,7 @@ int main(void)
     met[ADREV_ECOMPILE] = true;
     // Nor are equations solved: see implicit.c.
     met[ADREV_EUNSOLVED] = true;
-    // Nor are there other ranks: see tests/mpi/grad.c.
+    // Nor are there other ranks: see tests/mpi/failures.c.
     met[ADREV_EREMOTE] = true;
     // Nor are texts read: see syntax.c.
     met[ADREV_ESYNTAX] = true;

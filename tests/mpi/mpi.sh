@@ -25,6 +25,7 @@ strict="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion"
 strict="$strict -Wdouble-promotion -Werror"
 passed=0
 failed=0
+built=
 
 # count PASSED FAILED
 count() {
@@ -43,11 +44,12 @@ start() {
     esac
 }
 
-# run RANKS PROGRAM SWITCHES: builds tests/mpi/PROGRAM.c, and runs it
+# run RANKS PROGRAM SWITCHES: builds tests/mpi/PROGRAM.c, and runs it. With the
+# switches of its last run it is not built again.
 run() {
     [ "$1" -le $most ] || return
     # shellcheck disable=SC2086  # flags are lists
-    if ! $compile $strict $flags $3 -I"$root" -I"$root/tests/support" \
+    if [ "$built" != "$2 $3" ] && ! $compile $strict $flags $3 -I"$root" -I"$root/tests/support" \
             "$root/tests/mpi/$2.c" -o "$dir/$2" -lm -pthread > "$dir/log" 2>&1
     then
         cat "$dir/log"
@@ -55,6 +57,7 @@ run() {
         count 0 1
         return
     fi
+    built="$2 $3"
     start "$1" "$dir/$2" > "$dir/log" 2>&1
     line=$(grep -o ': [0-9]* passed, [0-9]* failed$' "$dir/log" | tail -n 1)
     case $line in
@@ -70,8 +73,15 @@ run 4 grad
 run 3 grad "-DADREV_MPI_SLICE=5 -DADREV_MPI_PIECE=7 -DADREV_DEBUG=1"
 run 2 grad "-DTHREADS=3"
 run 4 statements
-run 3 statements "-DADREV_MPI_PIECE=3 -DADREV_DEBUG=1"
 run 1 statements
-rm -f "$dir/grad" "$dir/statements"
+run 3 statements "-DADREV_MPI_PIECE=3 -DADREV_DEBUG=1"
+run 4 plate
+run 2 plate
+run 3 failures
+run 2 failures "-DADREV_DEBUG=1"
+run 2 refused
+for program in grad statements plate failures refused; do
+    rm -f "$dir/$program"
+done
 echo "mpi: $passed passed, $failed failed"
 [ "$failed" = 0 ]

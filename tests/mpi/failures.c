@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT-0
+// tags: part
+/* failures.c - what fails on one rank alone ends the program on all of them,
+ * and the next one works (mpi.sh): tapes that fail, wrong arguments, messages
+ * that do not belong together, memory, sweeps, requests.                     */
+
+#define ADREV_IMPLEMENTATION
+#include "adrev_mpi.h"
+#include "check.h"
+#include "heap.h"
+#include "ranks.h"
+
+static int R, P;
+static bool odd_one;            // this rank is the one that fails
+
+#define EXPECT(call, want)                                                  \
+    do {                                                                    \
+        ad_status expect_got = (call);                                      \
+        ad_status expect_want = (want);                                     \
+        CHECK(expect_got == expect_want, "%s on %d: %s, want: %s", #call, R, \
+              ad_message(expect_got), ad_message(expect_want));             \
+    } while (0)
+
+// A program with all kinds of statements. `meet` is called in its middle.
+static ad_status program(ad_mpi *c, ad_tape *t, double *g, void (*meet)(void))
+{
+    const double at[] = { 1.5, 0.5 + R, 2, -1 };
+    const size_t ends[] = { 1, 0 };
+    size_t count[16];
+    ad_rev x[4], y[8], z[64] = {{0}}, all[64];
+    ad_mpi_request *request = NULL, *message = NULL, *sent = NULL;
+    ad_mpi_side side = { (R + 1) % P, 1, &ends[0], 1, &ends[1], 0, 0 };
+    for (int r = 0; r < P; r++)
+        count[r] = 2;
+    side.rank = R % 2 == 0 ? R + 1 : R - 1;
+    if (side.rank >= P)
+        side.rank = MPI_PROC_NULL;
+    ad_tape_clear(t);
+    ad_use(t);
+    ad_inputs(4, at, x);
+    ad_ignore(ad_mpi_halo_start(c, 1, &side, 4, x, &request));
+    ad_ignore(ad_mpi_irecv(c, (R + P - 1) % P, 2, y, &message));
+    if (meet != NULL && odd_one)
+        meet();
+    ad_ignore(ad_mpi_isend(c, (R + 1) % P, 2, x + 1, &sent));
+    ad_ignore(ad_mpi_allreduce(c, ADREV_MPI_PROD, 2, x, z));
+    ad_ignore(ad_mpi_reduce(c, ADREV_MPI_MAX, 0, 1, x + 1, z + 2));
+    if (request != NULL)
+        ad_ignore(ad_mpi_halo_finish(c, &request, 4, x));
+    if (message != NULL)
+        ad_ignore(ad_mpi_wait(c, &message));
+    if (sent != NULL)
+        ad_ignore(ad_mpi_wait(c, &sent));
+    ad_ignore(ad_mpi_allgatherv(c, 2, z, count, all));
+    ad_ignore(ad_mpi_bcast(c, 0, 2, z));
+    ad_ignore(ad_mpi_sendrecv(c, (R + 1) % P, 1, z, (R + P - 1) % P, 1, y));
+    z[3] = ad_rec(ad_add(ad_mul(all[1], y[0]), z[1]));
+    ad_ignore(ad_mpi_allreduce(c, ADREV_MPI_SUM, 1, z + 3, z + 4));
+    ad_status s = ad_mpi_gradient(c, t, z[4], 4, x, g);
+    double J[8];
+    ad_status more = ad_mpi_jacobian(c, t, 2, z + 3, 4, x, J);
+    CHECK(s != ADREV_OK || more == ADREV_OK || more == ADREV_ENOMEM
+          || more == ADREV_EREMOTE, "jacobian: %s", ad_message(more));
+    return s;
+}
+
+static void works(ad_mpi *c, ad_tape *t)
+{
+    double g[4];
+    EXPECT(program(c, t, g, NULL), ADREV_OK);
+    CHECK(g[0] == g[0], "a gradient");
+}
+
+/* --- tapes --------------------------------------------------------------- */
+
+static void fail_tape(void)
+{
+    EXPECT(ad_fail(ADREV_ENONFINITE, "on purpose"), ADREV_ENONFINITE);
+}
+
+static void test_tapes(ad_mpi *c, ad_tape *t)
+{
+    double g[4] = { 7, 7, 7, 7 };
+    ad_status mine = odd_one ? ADREV_ENONFINITE : ADREV_EREMOTE;
+    EXPECT(program(c, t, g, fail_tape), mine);
+    CHECK(g[0] == 7 && g[3] == 7, "the gradient is untouched");
+    EXPECT(ad_tape_status(t), mine);
+    works(c, t);
+
+    // nobody asks for a derivative
+    ad_rev x, y;
+    ad_tape_clear(t);
+    x = ad_input(1);
+    if (odd_one)
+        fail_tape();
+    EXPECT(ad_mpi_allreduce(c, ADREV_MPI_SUM, 1, &x, &y), mine);
+    CHECK(y.v != y.v && y.job == 0, "NaN after a failure");
+    EXPECT(ad_mpi_agree(c, ADREV_OK), mine);
+    works(c, t);
+
+    // a full tape
+    static _Alignas(16) char room[1800];
+    ad_tape *small = ad_tape_in(room, sizeof room);
+    EXPECT(program(c, odd_one ? small : t, g, NULL),
+           odd_one ? ADREV_EFULL : ADREV_EREMOTE);
+    ad_tape_free(small);
+    works(c, t);
+}
+
+/* --- arguments ----------------------------------------------------------- */
+
+// Makes call k; here: with something wrong. Returns its status, or
+// ADREV_STATUS_COUNT: there is no such call.
+static ad_status call(ad_mpi *c, int k, bool here)
+{
+    static ad_rev kept[1];
+    ad_rev x[8] = {{0}}, y[8 * 16];
+    static const size_t ends[] = { 1, 0 };
+    size_t one[16], n = here ? SIZE_MAX : 1, much = here ? SIZE_MAX / 16 : 1;
+    int up = (R + 1) % P, down = (R + P - 1) % P;
+    ad_mpi_side side = { up, n, ends, 1, ends + 1, 0, 0 };
+    ad_mpi_side other = { up, 1, here ? NULL : ends, 1, ends + 1, 0, 0 };
+    ad_mpi_side keyed = { up, 1, ends, 1, ends + 1, here ? 64 : 0, 0 };
+    ad_mpi_request *r;
+    for (int i = 0; i < P; i++)
+        one[i] = here && i == P - 1 ? SIZE_MAX - 1 : 1;
+    switch (k) {
+        case 0: return ad_mpi_allreduce(c, ADREV_MPI_SUM, n, x, y);
+        case 1: return ad_mpi_allreduce(c, ADREV_MPI_MAX, much, x, y);
+        case 2: return ad_mpi_allreduce(c, ADREV_MPI_PROD, 1, here ? NULL : x,
+                                        y);
+        case 3: return ad_mpi_allreduce(c, (ad_mpi_op)(here ? 9 : 0), 1, x, y);
+        case 4: return ad_mpi_reduce(c, ADREV_MPI_MIN, here ? P : 0, 1, x, y);
+        case 5: return ad_mpi_bcast(c, 0, n, x);
+        case 6: return ad_mpi_bcast(c, here ? -1 : 0, 1, x);
+        case 7: return ad_mpi_sendrecv(c, up, n, x, down, 1, y);
+        case 8: return ad_mpi_sendrecv(c, up, 1, x, down, n, y);
+        case 9: return ad_mpi_sendrecv(c, here ? P : up, 1, x, down, 1, y);
+        case 10: return ad_mpi_send(c, up, n, x);
+        case 11: return ad_mpi_recv(c, here ? -7 : down, 1, y);
+        case 12: return ad_mpi_allgatherv(c, 1, x, one, y);
+        case 13: return ad_mpi_allgatherv(c, 1, x, here ? NULL : one, y);
+        case 14: return ad_mpi_alltoallv(c, one, x, one, y);
+        case 15: return ad_mpi_gatherv(c, 0, n, x, one, y);
+        case 16: return ad_mpi_scatterv(c, 0, one, x, n, y);
+        case 17: return ad_mpi_halo(c, 1, &side, 2, x);
+        case 18: return ad_mpi_halo(c, 1, &other, 2, x);
+        case 19: return ad_mpi_halo(c, 1, &keyed, 2, x);
+        case 20: return ad_mpi_halo(c, 1, &keyed, 2, here ? NULL : x);
+        case 21: return ad_mpi_isend(c, up, n, x, &r);
+        case 22: return ad_mpi_irecv(c, down, n, kept, &r);
+        case 23: return ad_mpi_halo_start(c, n, &keyed, 2, x, &r);
+        case 24: r = NULL; return ad_mpi_wait(c, here ? NULL : &r);
+        default: return ADREV_STATUS_COUNT;
+    }
+}
+
+// Wrong on one rank: there ADREV_ESHAPE, and at the next agreement all know.
+static void test_arguments(ad_mpi *c, ad_tape *t)
+{
+    for (int k = 0;; k++) {
+        ad_tape_clear(t);
+        ad_use(t);
+        ad_status s = call(c, k, odd_one);
+        if (s == ADREV_STATUS_COUNT)
+            break;
+        bool remote = s == ADREV_OK || s == ADREV_EREMOTE
+                   || (k == 24 && s == ADREV_ESHAPE);
+        CHECK(odd_one ? s == ADREV_ESHAPE : remote, "call %d: %s", k,
+              ad_message(s));
+        s = ad_mpi_agree(c, ad_tape_status(t));
+        CHECK(s == (odd_one || k == 24 ? ADREV_ESHAPE : ADREV_EREMOTE),
+              "after call %d: %s", k, ad_message(s));
+        EXPECT(ad_mpi_agree(c, ADREV_OK), ADREV_OK);
+    }
+    works(c, t);
+    ad_rev x = {0};
+    EXPECT(ad_mpi_bcast(NULL, 0, 1, &x), ADREV_ENOTAPE);
+    EXPECT(ad_mpi_send(NULL, 0, 1, &x), ADREV_ENOTAPE);
+    EXPECT(ad_mpi_halo(NULL, 0, NULL, 1, &x), ADREV_ENOTAPE);
+    EXPECT(ad_mpi_allreduce(NULL, ADREV_MPI_SUM, 1, &x, &x), ADREV_ENOTAPE);
+    works(c, t);
+}
+
+// Messages that do not belong together.
+static void test_mismatches(ad_mpi *c, ad_tape *t)
+{
+    ad_rev x[4], y[64];
+    const double at[] = { 1, 2, 3, 4 };
+    for (int k = 0; k < 4; k++) {
+        if (k == 1 && !ADREV_DEBUG)
+            continue;           // each waits for the other
+        ad_tape_clear(t);
+        ad_use(t);
+        ad_inputs(4, at, x);
+        bool here = odd_one;
+        if (k == 0)
+            ad_ignore(ad_mpi_allreduce(c, ADREV_MPI_SUM, here ? 3 : 4, x, y));
+        else if (k == 1)
+            ad_ignore(here ? ad_mpi_bcast(c, 0, 4, x)
+                           : ad_mpi_allreduce(c, ADREV_MPI_SUM, 4, x, y));
+        else if (k == 2)
+            ad_ignore(ad_mpi_sendrecv(c, (R + 1) % P, here ? 3 : 4, x,
+                                      (R + P - 1) % P, 4, y));
+        else
+            ad_ignore(ad_mpi_sendrecv(c, (R + 1) % P, 4, x, (R + P - 1) % P,
+                                      here ? 4 : 4 - (R + 1 == P), y));
+        ad_status s = ad_mpi_agree(c, ad_tape_status(t));
+        int bad = s == ADREV_ESHAPE, any = 0;
+        MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        CHECK(k == 3 || (any && s != ADREV_OK), "mismatch %d: %s", k,
+              ad_message(s));
+    }
+    works(c, t);
+
+    double g[8];
+    ad_tape_clear(t);
+    ad_inputs(4, at, x);
+    ad_rev z = ad_rec(ad_mul(x[0], x[1]));
+    EXPECT(odd_one ? ad_mpi_gradient(c, t, z, 4, x, g)
+                   : ad_mpi_pushforward(c, t, 4, x, at, 1, &z, g),
+           ADREV_ESHAPE);
+    EXPECT(ad_mpi_jacobian(c, t, odd_one ? 2 : 1, x, 4, x, g),
+           ADREV_ESHAPE);
+    works(c, t);
+}
+
+// With ADREV_DEBUG: a call that one rank forgets, and a message that nobody
+// takes.
+static void test_forgotten(ad_mpi *c, ad_tape *t)
+{
+    double g[4];
+    const double at[] = { 1, 2, 3, 4 };
+    ad_rev x[4], y[4];
+    ad_tape_clear(t);
+    ad_use(t);
+    ad_inputs(4, at, x);
+    ad_rev z = ad_rec(ad_mul(x[0], x[1]));
+    if (!odd_one)
+        ad_ignore(ad_mpi_allreduce(c, ADREV_MPI_SUM, 4, x, y));
+    ad_status s = ad_mpi_gradient(c, t, z, 4, x, g);
+    CHECK(s == ADREV_ESHAPE || s == ADREV_EREMOTE, "a forgotten call: %s",
+          ad_message(s));
+    works(c, t);
+    ad_tape_clear(t);
+    ad_inputs(4, at, x);
+    if (odd_one)
+        EXPECT(ad_mpi_send(c, (R + 1) % P, 4, x), ADREV_OK);
+    z = ad_rec(ad_mul(x[0], x[1]));
+    s = ad_mpi_gradient(c, t, z, 4, x, g);
+    CHECK(s == ADREV_ESHAPE || s == ADREV_EREMOTE, "nobody receives: %s",
+          ad_message(s));
+    works(c, t);
+}
+
+/* --- sweeps -------------------------------------------------------------- */
+
+static bool no_pullback(const void *saved, size_t m, const ad_real dy[],
+                        size_t n, ad_real dx[])
+{
+    (void)saved, (void)m, (void)dy, (void)n, (void)dx;
+    return false;
+}
+
+// A statement of the user's fails in the sweep of one rank, while the others
+// wait for its adjoints.
+static void test_sweeps(ad_mpi *c, ad_tape *t)
+{
+    const ad_external_rule rule = { .name = "no", .pullback = no_pullback };
+    double g[2] = { 7, 7 };
+    const double at[] = { 1, 2 };
+    ad_rev x[2], y, z;
+    ad_tape_clear(t);
+    ad_use(t);
+    ad_inputs(2, at, x);
+    EXPECT(ad_mpi_allreduce(c, ADREV_MPI_SUM, 1, x, &y), ADREV_OK);
+    if (odd_one)
+        EXPECT(ad_external(&rule, NULL, 0, 1, &y, 1, at, &y), ADREV_OK);
+    EXPECT(ad_mpi_allreduce(c, ADREV_MPI_PROD, 1, &y, &z), ADREV_OK);
+    for (int k = 0; k < 2; k++)
+        EXPECT(ad_mpi_gradient(c, t, z, 2, x, g),
+               odd_one ? ADREV_EEXTERNAL : ADREV_EREMOTE);
+    CHECK(g[0] == 7, "the gradient is untouched");
+    EXPECT(ad_gradient(t, z, 2, x, g), ADREV_EEXTERNAL);    // of one rank
+    EXPECT(ad_mpi_gradient(c, odd_one ? NULL : t, z, 2, x, g),
+           odd_one ? ADREV_ENOTAPE : ADREV_EREMOTE);
+    ad_rev constant = {0};
+    EXPECT(ad_mpi_gradient(c, t, constant, 2, x, g),
+           R == 0 ? ADREV_EPASSIVE : ADREV_EREMOTE);
+    works(c, t);
+}
+
+static void test_requests(ad_mpi *c, ad_tape *t)
+{
+    ad_rev x[2], y[2];
+    ad_mpi_request *r = NULL, *forgotten = NULL;
+    const double at[] = { 1, 2 };
+    ad_tape_clear(t);
+    ad_use(t);
+    ad_inputs(2, at, x);
+    EXPECT(ad_mpi_irecv(c, (R + 1) % P, 2, y, &r), ADREV_OK);
+    EXPECT(ad_mpi_irecv(c, (R + 1) % P, 2, y, &forgotten), ADREV_OK);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT(ad_mpi_agree(c, odd_one ? ADREV_ERACE : ADREV_OK),
+           odd_one ? ADREV_ERACE : ADREV_EREMOTE);
+    EXPECT(ad_mpi_wait(c, &r), ADREV_EREMOTE);
+    CHECK(r == NULL && y[0].v != y[0].v, "a request ends with a failure");
+    EXPECT(ad_mpi_agree(c, ADREV_OK), ADREV_EREMOTE);
+    works(c, t);
+}
+
+/* --- memory -------------------------------------------------------------- */
+
+// Each allocation of one rank fails in turn, those of its tape included.
+static void test_memory(int failing)
+{
+    size_t last = 1;
+    for (size_t k = 1; k < last + 3; k++) {
+        heap h = { .failing = R == failing ? k : 0 };
+        const ad_allocator memory = { heap_alloc, heap_free, &h };
+        ad_mpi *c = ad_mpi_new_with(MPI_COMM_WORLD, &memory);
+        ad_tape *t = ad_tape_new_with(&memory);
+        double g[4];
+        if (c != NULL) {
+            int tapes = t != NULL, all = 0;
+            MPI_Allreduce(&tapes, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+            ad_status s = !all ? ADREV_EREMOTE : program(c, t, g, NULL);
+            CHECK(s == ADREV_OK || s == (R == failing ? ADREV_ENOMEM
+                                                      : ADREV_EREMOTE)
+                  || !all, "allocation %zu: %s", k, ad_message(s));
+            if (all)
+                works(c, t);
+        }
+        ad_use(NULL);
+        ad_tape_free(t);
+        ad_mpi_free(c);
+        CHECK(h.live == 0, "allocation %zu: %zu blocks are left", k, h.live);
+        unsigned long mine = R == failing ? h.allocations : 0, most = 0;
+        MPI_Allreduce(&mine, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX,
+                      MPI_COMM_WORLD);
+        last = most / 2;        // the second run is that of `works`
+    }
+}
+
+int main(int argc, char **argv)
+{
+    ranks_begin(&argc, &argv);
+    R = ranks_rank;
+    P = ranks_size;
+    ad_mpi *c = ad_mpi_new(MPI_COMM_WORLD);
+    ad_tape *t = ad_tape_new();
+    works(c, t);
+    for (int r = 0; r < P; r++) {
+        odd_one = R == r;
+        test_tapes(c, t);
+        test_arguments(c, t);
+        test_mismatches(c, t);
+        if (ADREV_DEBUG)
+            test_forgotten(c, t);
+        test_sweeps(c, t);
+        test_requests(c, t);
+    }
+    ad_use(NULL);
+    ad_tape_free(t);
+    ad_mpi_free(c);
+    test_memory(0);
+    test_memory(P - 1);
+    return ranks_done("failures");
+}
