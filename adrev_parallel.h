@@ -80,9 +80,11 @@
  * Both take effect in the file that defines ADREV_IMPLEMENTATION.           */
 
 // ADREV_PTHREADS   1: POSIX threads; 0: C11 threads.
-//   default 0; 1 where <threads.h> is missing. ThreadSanitizer needs 1.
+//   default 0; 1 where <threads.h> is missing, and on Linux with another C
+//   library than glibc, whose C11 threads have little stack. With 1 threads have
+//   at least 2 MB of it. ThreadSanitizer needs 1.
 #ifndef ADREV_PTHREADS
-#if defined __STDC_NO_THREADS__
+#if defined __STDC_NO_THREADS__ || (defined __linux__ && !defined __GLIBC__)
 #define ADREV_PTHREADS 1
 #elif defined __has_include
 #if __has_include(<threads.h>)
@@ -743,8 +745,7 @@ typedef pthread_t adx_thread;
 typedef pthread_mutex_t adx_mutex;
 typedef pthread_cond_t adx_condition;
 typedef void *adx_outcome;
-#define ADX_THREAD_START(thread, f, arg)                                    \
-    (pthread_create((thread), NULL, (f), (arg)) == 0)
+#define ADX_THREAD_START(thread, f, arg) adx_start_thread((thread), (f), (arg))
 #define ADX_THREAD_JOIN(thread)    ((void)pthread_join((thread), NULL))
 #define ADX_THREAD_YIELD()         ((void)sched_yield())
 #define ADX_MUTEX_INIT(m)          (pthread_mutex_init((m), NULL) == 0)
@@ -755,6 +756,26 @@ typedef void *adx_outcome;
 #define ADX_CONDITION_FREE(c)      ((void)pthread_cond_destroy(c))
 #define ADX_CONDITION_WAIT(c, m)   ((void)pthread_cond_wait((c), (m)))
 #define ADX_CONDITION_WAKE(c)      ((void)pthread_cond_broadcast(c))
+
+// A thread that waits at a join runs other branches meanwhile, so it needs more
+// stack than the 128 kB that musl gives by default.
+#define ADX_THREAD_STACK ((size_t)1 << 21)
+
+static bool adx_start_thread(adx_thread *thread, adx_outcome (*f)(void *),
+                             void *arg)
+{
+    pthread_attr_t how;
+    size_t size = 0;
+    bool started = false;
+    if (pthread_attr_init(&how) != 0)
+        return false;
+    if (pthread_attr_getstacksize(&how, &size) == 0
+        && (size >= ADX_THREAD_STACK
+            || pthread_attr_setstacksize(&how, ADX_THREAD_STACK) == 0))
+        started = pthread_create(thread, &how, f, arg) == 0;
+    (void)pthread_attr_destroy(&how);
+    return started;
+}
 #else
 #include <threads.h>
 typedef thrd_t adx_thread;
@@ -778,7 +799,11 @@ typedef int adx_outcome;
 static double adx_clock(void)
 {
     struct timespec now;
+#ifdef TIME_UTC
     (void)timespec_get(&now, TIME_UTC);
+#else
+    (void)clock_gettime(CLOCK_REALTIME, &now);      // MinGW without UCRT
+#endif
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 

@@ -208,6 +208,19 @@ has() {
     esac > /dev/null 2>&1
 }
 
+# runner COMPILER: what runs its programs, if this machine does not: qemu for
+# ARCH-linux-gnu-gcc, Wine for MinGW.
+runner() {
+    case $1 in
+        *-w64-mingw32-gcc) echo wine ;;
+        i686-linux-*) echo qemu-i386 -L /usr/i686-linux-gnu ;;
+        powerpc64-linux-*) echo qemu-ppc64 -L /usr/powerpc64-linux-gnu ;;
+        *-linux-gnu*-gcc)
+            target=${1%-gcc}
+            echo "qemu-${1%%-*} -L /usr/$target" ;;
+    esac
+}
+
 # one NUMBER COMPILER FLAGS TEST: output to $out/NUMBER.log
 one() {
     log=$out/$1.log
@@ -253,7 +266,9 @@ one() {
         $([ -z "$packages" ] || pkg-config --libs $packages) -lm \
         > "$log" 2>&1; then
         times > "$out/$1.compiling"
-        (cd "$root" && timeout 300 "$out/$1.bin") > "$log" 2>&1
+        # shellcheck disable=SC2046  # a list
+        (cd "$root" && timeout 300 $(runner "$cc") "$out/$1.bin") \
+            > "$log" 2>&1
         status=$?
         rm -f "$out/$1.bin"
         grep -q ': [0-9]* passed, [0-9]* failed' "$log" \

@@ -10,9 +10,11 @@
  * Both take effect in the file that defines ADREV_IMPLEMENTATION.           */
 
 // ADREV_PTHREADS   1: POSIX threads; 0: C11 threads.
-//   default 0; 1 where <threads.h> is missing. ThreadSanitizer needs 1.
+//   default 0; 1 where <threads.h> is missing, and on Linux with another C
+//   library than glibc, whose C11 threads have little stack. With 1 threads have
+//   at least 2 MB of it. ThreadSanitizer needs 1.
 #ifndef ADREV_PTHREADS
-#if defined __STDC_NO_THREADS__
+#if defined __STDC_NO_THREADS__ || (defined __linux__ && !defined __GLIBC__)
 #define ADREV_PTHREADS 1
 #elif defined __has_include
 #if __has_include(<threads.h>)
