@@ -405,8 +405,8 @@ ADX_TRY ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
  *   needs   mpi/api
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
  *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
- *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_rest
- *           adx_mpi_status_of
+ *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_finished
+ *           adx_mpi_rest adx_mpi_status_of
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -532,6 +532,17 @@ static bool adx_mpi_arrived(ad_mpi *c, MPI_Comm comm, int from, int tag,
         && there != 0;
 }
 
+// Whether n requests are finished; wait: until they are.
+static bool adx_mpi_finished(ad_mpi *c, size_t n, MPI_Request request[],
+                             bool wait)
+{
+    int done = 1;
+    for (size_t i = 0; done != 0 && i < n && !c->broken; i++)
+        adx_mpi_ok(c, wait ? MPI_Wait(&request[i], MPI_STATUS_IGNORE)
+                           : MPI_Test(&request[i], &done, MPI_STATUS_IGNORE));
+    return done != 0 && !c->broken;
+}
+
 // Between two looks at messages. The first ones follow at once, since most
 // messages are there soon; then others may have the processor.
 static void adx_mpi_rest(unsigned looks)
@@ -598,7 +609,7 @@ ADX_COLD static void adx_mpi_stop(ad_mpi *c, ad_status status, const char *why)
     c->stopped = true;
     size_t which = c->epoch % 2;
     MPI_Request *request = c->told + which * (size_t)c->size;
-    adx_mpi_ok(c, MPI_Waitall(c->size, request, MPI_STATUSES_IGNORE));
+    adx_mpi_finished(c, (size_t)c->size, request, true);
     c->note[which] = (adx_mpi_word){ .epoch = c->epoch,
                                      .status = (uint64_t)status };
     for (int r = 0; r < c->size && !c->broken; r++)
@@ -694,14 +705,7 @@ static void adx_mpi_reap(ad_mpi *c, bool all)
     adx_mpi_parcel **at = &c->going;
     while (*at != NULL && !c->broken) {
         adx_mpi_parcel *p = *at;
-        int gone = 0;
-        if (all)
-            gone = adx_mpi_ok(c, MPI_Waitall((int)p->pieces, p->request,
-                                             MPI_STATUSES_IGNORE));
-        else
-            adx_mpi_ok(c, MPI_Testall((int)p->pieces, p->request, &gone,
-                                      MPI_STATUSES_IGNORE));
-        if (gone == 0) {
+        if (!adx_mpi_finished(c, p->pieces, p->request, all)) {
             at = &p->next;
             continue;
         }
@@ -1166,7 +1170,7 @@ ADX_API void ad_mpi_free(ad_mpi *c)
     adx_mpi_stop(c, ADREV_EREMOTE, NULL);
     ad_ignore(adx_mpi_agree(c, ADREV_EREMOTE, 0, false));
     if (!c->broken) {
-        adx_mpi_ok(c, MPI_Waitall(2 * c->size, c->told, MPI_STATUSES_IGNORE));
+        adx_mpi_finished(c, 2 * (size_t)c->size, c->told, true);
         adx_mpi_ok(c, MPI_Barrier(c->control));
         adx_mpi_read_rest(c);
         MPI_Comm_free(&c->data);

@@ -51,7 +51,7 @@ ADX_COLD static void adx_mpi_stop(ad_mpi *c, ad_status status, const char *why)
     c->stopped = true;
     size_t which = c->epoch % 2;
     MPI_Request *request = c->told + which * (size_t)c->size;
-    adx_mpi_ok(c, MPI_Waitall(c->size, request, MPI_STATUSES_IGNORE));
+    adx_mpi_finished(c, (size_t)c->size, request, true);
     c->note[which] = (adx_mpi_word){ .epoch = c->epoch,
                                      .status = (uint64_t)status };
     for (int r = 0; r < c->size && !c->broken; r++)
@@ -147,14 +147,7 @@ static void adx_mpi_reap(ad_mpi *c, bool all)
     adx_mpi_parcel **at = &c->going;
     while (*at != NULL && !c->broken) {
         adx_mpi_parcel *p = *at;
-        int gone = 0;
-        if (all)
-            gone = adx_mpi_ok(c, MPI_Waitall((int)p->pieces, p->request,
-                                             MPI_STATUSES_IGNORE));
-        else
-            adx_mpi_ok(c, MPI_Testall((int)p->pieces, p->request, &gone,
-                                      MPI_STATUSES_IGNORE));
-        if (gone == 0) {
+        if (!adx_mpi_finished(c, p->pieces, p->request, all)) {
             at = &p->next;
             continue;
         }

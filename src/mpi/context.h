@@ -14,8 +14,8 @@
  *   needs   mpi/api
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
  *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
- *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_rest
- *           adx_mpi_status_of
+ *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_finished
+ *           adx_mpi_rest adx_mpi_status_of
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -139,6 +139,17 @@ static bool adx_mpi_arrived(ad_mpi *c, MPI_Comm comm, int from, int tag,
     int there = 0;
     return adx_mpi_ok(c, MPI_Iprobe(from, tag, comm, &there, status))
         && there != 0;
+}
+
+// Whether n requests are finished; wait: until they are.
+static bool adx_mpi_finished(ad_mpi *c, size_t n, MPI_Request request[],
+                             bool wait)
+{
+    int done = 1;
+    for (size_t i = 0; done != 0 && i < n && !c->broken; i++)
+        adx_mpi_ok(c, wait ? MPI_Wait(&request[i], MPI_STATUS_IGNORE)
+                           : MPI_Test(&request[i], &done, MPI_STATUS_IGNORE));
+    return done != 0 && !c->broken;
 }
 
 // Between two looks at messages. The first ones follow at once, since most

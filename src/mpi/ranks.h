@@ -128,7 +128,7 @@ ADX_API void ad_mpi_free(ad_mpi *c)
     adx_mpi_stop(c, ADREV_EREMOTE, NULL);
     ad_ignore(adx_mpi_agree(c, ADREV_EREMOTE, 0, false));
     if (!c->broken) {
-        adx_mpi_ok(c, MPI_Waitall(2 * c->size, c->told, MPI_STATUSES_IGNORE));
+        adx_mpi_finished(c, 2 * (size_t)c->size, c->told, true);
         adx_mpi_ok(c, MPI_Barrier(c->control));
         adx_mpi_read_rest(c);
         MPI_Comm_free(&c->data);

@@ -309,10 +309,14 @@ static double total(double mine)
 // products of all are exact.
 static double number(unsigned seed, int r, size_t i)
 {
-    unsigned k = (seed * 2654435761u + (unsigned)r * 40503u + (unsigned)i * 97u)
-               * 2246822519u;
-    return (double)(k >> 13 & 255) - 128 > 0 ? (double)((k >> 21) % 4)
-                                             : -(double)((k >> 21) % 4);
+    unsigned k = seed * 4096 + (unsigned)r * 256 + (unsigned)i;
+    for (int round = 0; round < 3; round++) {
+        k ^= k >> 15;
+        k *= 2246822519u;
+        k ^= k >> 13;
+    }
+    return (double)(k >> 9 & 1023) / 147 - 3 >= 0 ? (double)(k % 4)
+                                                  : -(double)(k % 4);
 }
 
 static void fill(unsigned seed, all_numbers v)
