@@ -136,7 +136,8 @@
         };                                                                  \
         double n = (double)k, z = (double)x, sum = 0, rising = 1, tail;     \
         const double sign = fmod(n, 2) == 0 ? 1 : -1;                       \
-        int j;                                                              \
+        ad_real less = 0, v;                                                \
+        int j, far = 0;                                                     \
         if (!(n >= 0 && n <= 170 && n == floor(n)) || z != z)               \
             return (ad_real)NAN;                                            \
         if (n == 0)                                                         \
@@ -145,9 +146,12 @@
             return z - z != 0 || (z != 0 && sign > 0) ? (ad_real)NAN        \
                  : sign < 0 ? (ad_real)HUGE_VAL                             \
                  : -adm_copysign((ad_real)HUGE_VAL, x);                     \
-        if (z < -20 && n <= 20)                                             \
-            return (ad_real)sign * adx_polygamma(k, 1 - x)                  \
-                 - adx_cot_dx((int)n, z);                                   \
+        if (z < -20 && n <= 20) {                                           \
+            far = 1;                                                        \
+            less = adx_cot_dx((int)n, z);                                   \
+            x = 1 - x;                                                      \
+            z = (double)x;                                                  \
+        }                                                                   \
         if (z < -1e6)                                                       \
             return (ad_real)NAN;                                            \
         for (; z < 15 + n; z++)                                             \
@@ -158,7 +162,8 @@
             rising *= j == 1 ? n + 1 : (n + i - 2) * (n + i - 1);           \
             tail += bernoulli[j - 1] * rising * pow(z, -(n + i));           \
         }                                                                   \
-        return (ad_real)(-sign * tgamma(n + 1) * (sum + tail)); )
+        v = (ad_real)(-sign * tgamma(n + 1) * (sum + tail));                \
+        return far ? (ad_real)sign * v - less : v; )
 // clang-format on
 
 #define ADX_DEFINE(name, parameters, ...)                                   \
