@@ -161,6 +161,9 @@ typedef struct ad_c_argument {
     size_t least;           // the largest is what ad_tensor_size said
 } ad_c_argument;
 
+// In which language code is written. HIP reads CUDA's.
+typedef enum ad_c_dialect { ADREV_C99, ADREV_OPENCL, ADREV_CUDA } ad_c_dialect;
+
 // How the code is written. All-zero: as the comments say first.
 typedef struct ad_c_options {
     const char *name;       // in front of all names; NULL: "f". An identifier
@@ -179,6 +182,10 @@ typedef struct ad_c_options {
     bool unrolled;          // no loops for what repeats: see above
     bool casadi;            // also write CasADi's entry points: see below; not
                             // with single
+    ad_c_dialect dialect;   // ADREV_OPENCL, ADREV_CUDA: with a kernel for each
+                            // function, see below; without casadi and header
+    size_t common;          // of kernels: so many inputs, the last ones, are
+                            // in an array of their own, c
     const char *header;     // a header that the code includes first: "f.h", as
                             // written by ad_fn_write_h, so that the compiler
                             // compares the two; NULL: none. With exported only
@@ -187,6 +194,34 @@ typedef struct ad_c_options {
     char *reason;           // [240] out: why it failed, in words; NULL: not
                             // wanted
 } ad_c_options;
+
+// Kernels for graphics processors. With a dialect there is for each function,
+// f_value, a kernel that calls it for many points, one work item a point:
+//
+//     __kernel void f_value_kernel(const long points,
+//         __global const double *x, const long x_stride,
+//         __global double *y, const long y_stride,
+//         __global double *work, const long work_stride,
+//         __global int *left);
+//
+// or, of CUDA and HIP,
+//
+//     extern "C" __global__ void f_value_kernel(const long long points,
+//         const double *x, const long long x_stride, ... int *left);
+//
+// Arrays are columns: number i of point p is x[i*x_stride + p], so neighbours
+// read and write neighbours. A stride is at least the number of points; that of
+// an input may be 0: then it is the same for all points, x[i]. With `common`
+// the last inputs are such an array, c, which stands behind x. work has
+// f_value_WORK columns (ad_c_size.work). left[p] is what the function returns:
+// 0, or 1 + the guard that point p did not pass, whose results are not written.
+// Global sizes may exceed the number of points. Patterns of sparse matrices are
+// not written: see ad_fn_jacobian_pattern. docs/kernels.md has programs.
+//
+// The bits are those of the host where the device's functions and roundings
+// are: OpenCL's code forbids contractions, nvcc and hipcc take -fmad=false and
+// -ffp-contract=off. OpenCL needs version 1.2 and, unless `single`, fp64; the
+// text for CUDA is C++17.
 
 // The entry points that CasADi's external("f", "./f.so"), acados and others
 // load. They call the functions above. Arrays are columns of n or m numbers:
@@ -227,8 +262,11 @@ typedef struct ad_c_options {
 //   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no
 //                such name, a gradient of several results, casadi with single,
 //                or a header if its name has a quote, a line break or more than
-//                200 characters, or if the functions are static;
-//                ADREV_EEXTERNAL: an external statement
+//                200 characters, or if the functions are static; a dialect with
+//                casadi or a header, more common inputs than there are, or some
+//                without a dialect; ADREV_EEXTERNAL: an external statement, or
+//                an operation that the dialect does not have: incomplete gamma
+//                and beta functions, and in OpenCL Bessel functions
 ADX_TRY ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);
@@ -411,11 +449,14 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   core/special core/incomplete core/beta core/cells
- *           function/operations
- *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
- *           adx_say_index adx_infinity adx_say_literal adx_say_formula
- *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
+ *   needs   core/special core/incomplete core/cells function/operations
+ *           code/api
+ *   offers  adx_bytes adx_put_bytes adx_put_word adx_text ADX_TABLES_HERE
+ *           ADX_TABLES_ONLY ADX_TABLES_DONE adx_put_text adx_say adx_say_index
+ *           adx_open_element adx_close_element adx_function_space
+ *           adx_table_space adx_array_space adx_restrict_word adx_stride_type
+ *           adx_infinity adx_say_literal adx_say_formula ADX_HELPER_COUNT
+ *           adx_mark_helpers adx_are_in_dialect adx_say_helpers
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -472,6 +513,12 @@ typedef struct adx_text {
     bool header;                // declarations only
     bool muted;                 // nothing is put
     bool failed;                // no memory for a part of it
+    ad_c_dialect dialect;
+    enum adx_tables {           // constants that loops read:
+        ADX_TABLES_HERE,        // in the loop
+        ADX_TABLES_ONLY,        // before the function, and nothing else
+        ADX_TABLES_DONE         // they are there already
+    } tables;
 } adx_text;
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)
@@ -510,6 +557,55 @@ static void adx_say_index(adx_text *t, const char *before, size_t number,
     adx_put_text(t, before, strlen(before));
     adx_put_text(t, digits + at, sizeof digits - at);
     adx_put_text(t, after, strlen(after));
+}
+
+// Writes an element of an array up to its index; adx_close_element is what
+// follows the index. In kernels the elements of a point are a stride apart.
+static void adx_open_element(adx_text *t, const char *array)
+{
+    if (t->dialect == ADREV_C99) {
+        adx_put_text(t, array, strlen(array));
+        adx_put_text(t, "[", 1);
+    } else
+        adx_say(t, "%s_AT(%s, ", t->name, array);
+}
+
+static const char *adx_close_element(const adx_text *t)
+{
+    return t->dialect == ADREV_C99 ? "]" : ")";
+}
+
+// What stands in front of a function, of a constant array that functions read,
+// and of a pointer to memory that all points share.
+static const char *adx_function_space(const adx_text *t)
+{
+    return t->dialect == ADREV_CUDA
+         ? t->exported ? "__device__ " : "static __device__ "
+         : t->exported ? "" : "static ";
+}
+
+static const char *adx_table_space(const adx_text *t)
+{
+    return t->dialect == ADREV_OPENCL ? "__constant "
+         : t->dialect == ADREV_CUDA ? "static __device__ const "
+                                    : "static const ";
+}
+
+static const char *adx_array_space(const adx_text *t)
+{
+    return t->dialect == ADREV_OPENCL ? "__global " : "";
+}
+
+// C++ has no restrict.
+static const char *adx_restrict_word(const adx_text *t)
+{
+    return t->dialect == ADREV_CUDA ? "__restrict__" : "restrict";
+}
+
+// The integer that a stride is: 64 bits.
+static const char *adx_stride_type(const adx_text *t)
+{
+    return t->dialect == ADREV_CUDA ? "long long" : "long";
 }
 
 // Puts C's decimal point where the locale's is, which may be several bytes.
@@ -556,13 +652,33 @@ static void adx_say_literal(adx_text *t, ad_real v)
             t->single ? "f" : "", below ? ")" : "");
 }
 
+// Writes a word for which a dialect has another one. OpenCL has no nearbyint,
+// and half is a type; in device code arrays of functions are not static.
+static bool adx_say_own_word(adx_text *t, const char *word, size_t n)
+{
+    static const char *const own[][2] = {
+        { "static", "" }, { "half", "a_half" }, { "adm_nearbyint", "rint" },
+    };
+    for (size_t i = 0; t->dialect != ADREV_C99 && i < sizeof own / sizeof *own;
+         i++)
+        if (n == strlen(own[i][0]) && strncmp(word, own[i][0], n) == 0) {
+            adx_say(t, "%s%s", own[i][1], n > 4 && word[3] == '_' && t->single
+                    && t->dialect == ADREV_CUDA ? "f" : "");
+            return true;
+        }
+    return false;
+}
+
 // What an identifier of the tables' text is called in the code: adm_sin is sin
-// or sinf, adx_gauss is f_gauss.
+// or sinf, adx_gauss is f_gauss. (Functions of OpenCL take both types.)
 static void adx_say_name(adx_text *t, const char *word, size_t n)
 {
     int length = (int)n;
+    if (adx_say_own_word(t, word, n))
+        return;
     if (n > 4 && strncmp(word, "adm_", 4) == 0)
-        adx_say(t, "%.*s%s", length - 4, word + 4, t->single ? "f" : "");
+        adx_say(t, "%.*s%s", length - 4, word + 4,
+                t->single && t->dialect != ADREV_OPENCL ? "f" : "");
     else if (n > 4 && strncmp(word, "adx_", 4) == 0)
         adx_say(t, "%s_%.*s", t->name, length - 4, word + 4);
     else if (n == 7 && strncmp(word, "ad_real", 7) == 0)
@@ -641,7 +757,6 @@ static const adx_helper adx_helpers[] = {
       "extern double yn(int, double); return (ad_real)yn(n, x);", NULL },
     ADX_BESSELS(ADX_TEXT)
     ADX_INCOMPLETE(ADX_TEXT, ADX_TEXT_TYPED)
-    ADX_INCOMPLETE_BETA(ADX_TEXT, ADX_TEXT_TYPED)
     ADX_HELPERS(ADX_TEXT, ADX_TEXT_PARTIAL)
 };
 #undef ADX_TEXT
@@ -675,17 +790,46 @@ static bool adx_mark_helpers(const char *text, bool needed[])
     return true;
 }
 
+// Bessel functions are declared by CUDA.
+static const char *adx_helper_body(const adx_text *t, const adx_helper *h)
+{
+    return t->dialect != ADREV_CUDA || strncmp(h->name, "libm_", 5) != 0
+         ? h->body : strcmp(h->name, "libm_jn") == 0
+         ? "return (ad_real)jn(n, x);" : "return (ad_real)yn(n, x);";
+}
+
+// Whether a dialect has what a helper function needs: devices have no long
+// double, and OpenCL no Bessel functions.
+static bool adx_is_in_dialect(const adx_text *t, const adx_helper *h)
+{
+    return t->dialect == ADREV_C99
+        || (strstr(h->parameters, "long") == NULL
+            && strstr(h->body, "long double") == NULL
+            && (h->type == NULL || strstr(h->type, "long") == NULL)
+            && (t->dialect != ADREV_OPENCL
+                || strncmp(h->name, "libm_", 5) != 0));
+}
+
+static bool adx_are_in_dialect(const adx_text *t, const bool needed[])
+{
+    for (size_t i = 0; i < ADX_HELPER_COUNT; i++)
+        if (needed[i] && !adx_is_in_dialect(t, &adx_helpers[i]))
+            return false;
+    return true;
+}
+
 static void adx_say_helpers(adx_text *t, const bool needed[])
 {
     for (size_t i = 0; i < ADX_HELPER_COUNT; i++) {
         const adx_helper *h = &adx_helpers[i];
         if (!needed[i])
             continue;
-        adx_say(t, "static %s %s_%s", h->type != NULL ? h->type : t->real,
-                t->name, h->name);
+        adx_say(t, "static %s%s %s_%s",
+                t->dialect == ADREV_CUDA ? "__device__ " : "",
+                h->type != NULL ? h->type : t->real, t->name, h->name);
         adx_say_formula(t, h->parameters, NULL, NULL);
         adx_say(t, "\n{\n    ");
-        adx_say_formula(t, h->body, NULL, NULL);
+        adx_say_formula(t, adx_helper_body(t, h), NULL, NULL);
         adx_say(t, "\n}\n\n");
     }
 }
@@ -704,9 +848,9 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/pattern code/text
- *   offers  adx_results adx_writing adx_input_array adx_say_input
- *           adx_say_number adx_array_of ADX_HOME_ONE adx_end_writing
- *           adx_begin_writing
+ *   offers  adx_results ADX_ARRAYS adx_writing adx_input_array adx_say_input
+ *           adx_say_work adx_say_number adx_array_of ADX_HOME_ONE
+ *           adx_end_writing adx_begin_writing
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -717,13 +861,15 @@ typedef struct adx_results {
     size_t length[2];
 } adx_results;
 
+#define ADX_ARRAYS 4            // of inputs: x, w, v and, in kernels, c
+
 // One C function while it is written.
 typedef struct adx_writing {
     adx_text *text;
     const adx_program *p;
     const char *what;           // value, jvp ...
-    const char *array[3];       // names of the inputs, and how many of each
-    size_t length[3];
+    const char *array[ADX_ARRAYS];  // names of the inputs, and how many of each
+    size_t length[ADX_ARRAYS];
     size_t split;
     bool unrolled;              // no loops are looked for
     bool *used;
@@ -764,14 +910,20 @@ static void adx_say_input(adx_writing *k, uint32_t x)
         return;
     }
     const char *array = adx_input_array(k, x, &at);
-    adx_put_text(k->text, array, strlen(array));
-    adx_say_index(k->text, "[", at, "]");
+    adx_open_element(k->text, array);
+    adx_say_index(k->text, "", at, adx_close_element(k->text));
+}
+
+static void adx_say_work(adx_writing *k, size_t place)
+{
+    adx_open_element(k->text, "work");
+    adx_say_index(k->text, "", place, adx_close_element(k->text));
 }
 
 static void adx_say_number(adx_writing *k, uint32_t x)
 {
     if (k->stored[x])
-        adx_say_index(k->text, "work[", k->place[x], "]");
+        adx_say_work(k, k->place[x]);
     else if (adx_is_constant_number(k->p, x))
         adx_say_literal(k->text, *adx_constant_of(k->p, x));
     else if (k->p->from[x] == ADX_FROM_INPUT)
@@ -788,7 +940,7 @@ static int adx_array_of(const adx_writing *k, const adx_numbers *r,
     uint32_t high;
     uint32_t first = 0;
     adx_range_ends(r, rows, cols, &low, &high);
-    for (int i = 0; i < 3; first += (uint32_t)k->length[i++])
+    for (int i = 0; i < ADX_ARRAYS; first += (uint32_t)k->length[i++])
         if (low >= first && high < first + k->length[i])
             return i;
     return -1;
@@ -965,7 +1117,7 @@ ADX_SELDOM_END
  * return; and an array node is a loop, which the kind of the node decides. Sums
  * are added up in the order of array/linear, so the bits are those of a replay.
  *
- *   needs   core/derived function/program code/text code/layout
+ *   needs   core/derived function/program code/api code/text code/layout
  *   offers  adx_value_text adx_say_change adx_say_guard adx_say_node
  *           adx_adds_in_place adx_tells_at_home adx_array_with adx_say_one
  *           adx_say_eight adx_say_sum_of_eight adx_say_row adx_is_inner
@@ -1049,9 +1201,11 @@ static void adx_say_node(adx_writing *k, const adx_node *s)
         plain.a = adx_without_sign(k->p, s->a, &minus);
         plain.b = adx_without_sign(k->p, s->b, &minus);
     }
-    if (k->stored[s->r])
-        adx_say_index(k->text, "    work[", k->place[s->r], "] = ");
-    else
+    if (k->stored[s->r]) {
+        adx_say(k->text, "    ");
+        adx_say_work(k, k->place[s->r]);
+        adx_say(k->text, " = ");
+    } else
         adx_say_index(k->text, k->text->single ? "    const float v"
                                                : "    const double v",
                       s->r, " = ");
@@ -1086,13 +1240,13 @@ static void adx_say_element(adx_text *t, char which, void *user)
     uint32_t base = array < 0 ? e->k->place[r->base] : r->base;
     for (int i = 0; i < array; i++)
         base -= (uint32_t)e->k->length[i];
-    adx_say(t, "%s[%lu", array < 0 ? "work" : e->k->array[array],
-            (unsigned long)base);
+    adx_open_element(t, array < 0 ? "work" : e->k->array[array]);
+    adx_say(t, "%lu", (unsigned long)base);
     if (e->i[a] != NULL && r->rs != 0)
         adx_say(t, " + %ld*%s", (long)r->rs, e->i[a]);
     if (e->j[a] != NULL && r->cs != 0)
         adx_say(t, " + %ld*%s", (long)r->cs, e->j[a]);
-    adx_say(t, "]");
+    adx_say(t, "%s", adx_close_element(t));
 }
 
 // Writes where the results of a node begin, without the closing bracket, as in
@@ -1102,12 +1256,13 @@ static void adx_say_home(adx_writing *k, const adx_node *s)
     const adx_results *r = k->results;
     size_t at = k->home[s->r];
     if (at >= ADX_HOME_ONE) {
-        adx_say_index(k->text, "work[", k->place[s->r], "");
+        adx_open_element(k->text, "work");
+        adx_say_index(k->text, "", k->place[s->r], "");
         return;
     }
     bool second = at >= r->length[0];
-    adx_say(k->text, "%s[%lu", r->array[second],
-            (unsigned long)(at - (second ? r->length[0] : 0)));
+    adx_open_element(k->text, r->array[second]);
+    adx_say_index(k->text, "", at - (second ? r->length[0] : 0), "");
 }
 
 // Whether a product is added up in place, along what is contiguous in memory:
@@ -1216,11 +1371,13 @@ static void adx_say_picked(adx_writing *k, const adx_node *s, size_t begin,
     adx_say(t, "        long i;\n        for (i = 0; i < %lu; i++)\n"
             "            ", (unsigned long)r->n);
     adx_say_home(k, s);
-    adx_say(t, " + %lu + i] = %s[", (unsigned long)begin, r->array);
+    adx_say(t, " + %lu + i%s = ", (unsigned long)begin, adx_close_element(t));
+    adx_open_element(t, r->array);
     if (r->even)
-        adx_say(t, "%ld + %ld*i];\n    }\n", r->first, r->step);
+        adx_say(t, "%ld + %ld*i", r->first, r->step);
     else
-        adx_say(t, "place[i]];\n    }\n");
+        adx_say(t, "place[i]");
+    adx_say(t, "%s;\n    }\n", adx_close_element(t));
 }
 
 // A long run of a gather becomes a loop, every other number a statement.
@@ -1229,7 +1386,8 @@ static void adx_say_gather(adx_writing *k, const adx_node *s,
 {
     for (size_t i = 0; i < m->n;) {
         const adx_picked r = adx_find_run(k, &m->list[i], m->n - i);
-        if (r.n >= ADX_RUN_LEAST) {
+        if (r.n >= ADX_RUN_LEAST
+            && (r.even || k->text->dialect == ADREV_C99)) {
             adx_say_picked(k, s, i, &r);
             i += r.n;
             continue;
@@ -1237,7 +1395,8 @@ static void adx_say_gather(adx_writing *k, const adx_node *s,
         for (size_t end = i + (r.n == 0 ? 1 : r.n); i < end; i++) {
             adx_say(k->text, "    ");
             adx_say_home(k, s);
-            adx_say(k->text, " + %lu] = ", (unsigned long)i);
+            adx_say(k->text, " + %lu%s = ", (unsigned long)i,
+                    adx_close_element(k->text));
             adx_say_number(k, m->list[i]);
             adx_say(k->text, ";\n");
         }
@@ -1249,7 +1408,7 @@ static void adx_say_gather(adx_writing *k, const adx_node *s,
 static void adx_say_norm(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
-    const char *f = t->single ? "f" : "";
+    const char *f = t->single && t->dialect != ADREV_OPENCL ? "f" : "";
     adx_element_text e = { k, m, { NULL }, { "i" } };
     adx_say(t, "    {\n        %s most = 0, sum = 0;\n        long i;\n"
             "        for (i = 0; i < %lu; i++) {\n"
@@ -1265,7 +1424,7 @@ static void adx_say_norm(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(t, " / most;\n                sum += part * part;\n"
             "            }\n        ");
     adx_say_home(k, s);
-    adx_say(t, "] = most * sqrt%s(sum);\n    }\n", f);
+    adx_say(t, "%s = most * sqrt%s(sum);\n    }\n", adx_close_element(t), f);
 }
 
 // A sum, or the largest of its numbers.
@@ -1290,7 +1449,7 @@ static void adx_say_fold(adx_writing *k, const adx_node *s, const adx_many *m)
     }
     adx_say(t, ";\n        ");
     adx_say_home(k, s);
-    adx_say(t, "] = sum;\n    }\n");
+    adx_say(t, "%s = sum;\n    }\n", adx_close_element(t));
 }
 
 // The loop's body for element i of an operation on arrays.
@@ -1300,7 +1459,7 @@ static void adx_say_one(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_element_text e = { k, m, { NULL }, { "i", "i", "i" } };
     adx_say(t, "            ");
     adx_say_home(k, s);
-    adx_say(t, " + i] = ");
+    adx_say(t, " + i%s = ", adx_close_element(t));
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
     adx_say(t, ";\n");
     if (adx_tells_at_home(k, s))
@@ -1345,7 +1504,7 @@ static void adx_say_sum_of_eight(adx_writing *k, const adx_node *s,
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
     adx_say(t, ";\n            ");
     adx_say_home(k, s);
-    adx_say(t, " + i] = sum[0];\n");
+    adx_say(t, " + i%s = sum[0];\n", adx_close_element(t));
 }
 
 // All of a row's product.
@@ -1381,7 +1540,7 @@ static void adx_say_term(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_element_text e = { k, m, { "i", "l" }, { "l", "j" } };
     adx_say(t, "                    ");
     adx_say_home(k, s);
-    adx_say(t, " + %lu*i + j] %s ", (unsigned long)m->n,
+    adx_say(t, " + %lu*i + j%s %s ", (unsigned long)m->n, adx_close_element(t),
             m->k > 1 ? "+=" : "= 0 +");
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
     adx_say(t, ";\n");
@@ -1394,7 +1553,7 @@ static void adx_say_zeros(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(k->text, "        for (i = 0; i < %lu; i++)\n            ",
             (unsigned long)adx_many_results(m));
     adx_say_home(k, s);
-    adx_say(k->text, " + i] = 0;\n");
+    adx_say(k->text, " + i%s = 0;\n", adx_close_element(k->text));
 }
 
 // A product of matrices as three loops. If it is added up in place, the
@@ -1430,7 +1589,8 @@ static void adx_say_product(adx_writing *k, const adx_node *s,
         adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
         adx_say(t, ";\n                ");
         adx_say_home(k, s);
-        adx_say(t, " + %lu*i + j] = sum;\n", (unsigned long)m->n);
+        adx_say(t, " + %lu*i + j%s = sum;\n", (unsigned long)m->n,
+                adx_close_element(t));
     } else
         adx_say_term(k, s, m);
     adx_say(t, "%*s}\n    }\n", alone ? 12 : 16, "");
@@ -1857,7 +2017,7 @@ static unsigned adx_class_of(const adx_writing *k, uint32_t x)
         return ADX_CLASS_RESULT;
     const char *array = adx_input_array(k, x, &at);
     unsigned which = ADX_CLASS_INPUT;
-    for (int i = 0; i < 3 && k->array[i] != array; i++)
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != array; i++)
         which++;
     return which;
 }
@@ -2977,9 +3137,15 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
 }
 
 // Names a table: of the constants or places that an argument has; `k12x`, or
-// `q12x` for what is carried into a loop.
+// `q12x` for what is carried into a loop. In front of functions names also say
+// which function, and where the block begins.
 static void adx_say_table_name(const adx_roll_index *s, char before)
 {
+    bool apart = s->k->text->tables != ADX_TABLES_HERE;
+    if (apart)
+        adx_say(s->k->text, "%s_%s_", s->k->text->name, s->k->what);
+    for (uint32_t l = 0; apart && l < s->leaf->depth; l++)
+        adx_say(s->k->text, "%lu_", (unsigned long)s->b->low[l]);
     adx_say(s->k->text, "%c%lu%s", before,
             (unsigned long)adx_name_of(s->k, s->leaf),
             s->which == ADX_READS_GUARD ? "g"
@@ -3016,15 +3182,17 @@ static void adx_declare_table(const adx_roll_index *s, char before)
     adx_text *text = s->k->text;
     adx_roll_box b = *s->b;
     size_t n = 1;
-    if (!s->table)
+    if (!s->table || text->tables == ADX_TABLES_DONE)
         return;
     for (uint32_t l = 0; l < s->leaf->depth; l++) {
         if (!s->apart[l])
             b.high[l] = b.low[l] + 1;
         n *= b.high[l] - b.low[l];
     }
+    bool muted = text->muted;
+    text->muted = false;
     adx_say_margin(s->k, s->b->depth);
-    adx_say(text, "static const %s ", s->constants ? text->real
+    adx_say(text, "%s%s ", adx_table_space(text), s->constants ? text->real
             : s->most - s->least <= 0xffff ? "unsigned short" : "long");
     adx_say_table_name(s, before);
     adx_say(text, "[%lu] = {", (unsigned long)n);
@@ -3032,6 +3200,7 @@ static void adx_declare_table(const adx_roll_index *s, char before)
     adx_say(text, "\n");
     adx_say_margin(s->k, s->b->depth);
     adx_say(text, "};\n");
+    text->muted = muted;
 }
 
 // Writes the element of the table that belongs to an instance.
@@ -3136,9 +3305,9 @@ static void adx_say_access(const adx_instance *s, int which,
             adx_say_from_table(&stream, before);
             return;
         }
-        adx_say(k->text, "%s[", adx_array_with(k, a->number, &at));
+        adx_open_element(k->text, adx_array_with(k, a->number, &at));
         adx_say_stream(&stream, before);
-        adx_say(k->text, "]");
+        adx_say(k->text, "%s", adx_close_element(k->text));
     }
 }
 
@@ -3184,7 +3353,7 @@ static void adx_say_loop_guard(const adx_instance *s, const adx_node *node)
 static void adx_say_kept(const adx_instance *s)
 {
     const adx_looped *f = s->leaf;
-    adx_say(s->k->text, "work[");
+    adx_open_element(s->k->text, "work");
     bool first = true;
     for (uint32_t l = 0; f->all && l < f->depth; l++) {
         unsigned long step = 1;
@@ -3199,7 +3368,7 @@ static void adx_say_kept(const adx_instance *s)
     if (f->place > 0 || first)
         adx_say(s->k->text, first ? "%lu" : " + %lu",
                 (unsigned long)f->place);
-    adx_say(s->k->text, "]");
+    adx_say(s->k->text, "%s", adx_close_element(s->k->text));
 }
 
 static void adx_say_loop_node(const adx_instance *s, const adx_node *node)
@@ -3231,10 +3400,10 @@ static void adx_say_loop_output(const adx_instance *s)
     size_t output = k->rolled->entry[s->leaf->first];
     adx_declare_table(&at, 'k');
     adx_say_margin(k, s->b->depth);
-    adx_say(k->text, "%s[", k->results->array[
-                output >= k->results->length[0]]);
+    bool second = output >= k->results->length[0];
+    adx_open_element(k->text, k->results->array[second]);
     adx_say_stream(&at, 'k');
-    adx_say(k->text, "] = ");
+    adx_say(k->text, "%s = ", adx_close_element(k->text));
     adx_say_read(k->text, 'x', (void *)(uintptr_t)s);
     adx_say(k->text, ";\n");
 }
@@ -3545,8 +3714,11 @@ static void adx_say_straight_output(adx_writing *k, uint32_t entry)
 {
     size_t output = k->rolled->entry[entry];
     size_t first = k->results->length[0];
-    adx_say(k->text, "    %s[%lu] = ", k->results->array[output >= first],
-            (unsigned long)(output < first ? output : output - first));
+    adx_say(k->text, "    ");
+    adx_open_element(k->text, k->results->array[output >= first]);
+    adx_say(k->text, "%lu%s = ",
+            (unsigned long)(output < first ? output : output - first),
+            adx_close_element(k->text));
     adx_say_number(k, k->p->output[output]);
     adx_say(k->text, ";\n");
 }
@@ -3802,33 +3974,50 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/copy function/places function/functions function/pattern
- *           code/text code/layout code/statements code/matrix code/loops
- *           code/lists
+ *           code/api code/text code/layout code/statements code/matrix
+ *           code/loops code/lists
  *   offers  adx_has_check adx_declare_function adx_say_function adx_say_block
  *           adx_has_block adx_say_loop
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-// Writes the inputs as parameters, "const double *restrict x, ", or as
-// arguments, "x, ".
+// Writes an array as a parameter, "const double *restrict x".
+static void adx_say_array(adx_text *t, const char *array, bool constant)
+{
+    adx_say(t, "%s%s%s *%s %s", adx_array_space(t), constant ? "const " : "",
+            t->real, adx_restrict_word(t), array);
+    if (t->dialect != ADREV_C99)
+        adx_say(t, ", const %s %s_stride", adx_stride_type(t), array);
+}
+
+// Writes an array as an argument.
+static void adx_say_passed(adx_text *t, const char *array)
+{
+    adx_say(t, t->dialect == ADREV_C99 ? "%s" : "%s, %s_stride", array, array);
+}
+
+// Writes the inputs as parameters or as arguments, with a comma behind each.
 static void adx_say_inputs(adx_writing *k, bool declared)
 {
-    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++) {
         if (declared)
-            adx_say(k->text, "const %s *restrict %s, ", k->text->real,
-                    k->array[i]);
+            adx_say_array(k->text, k->array[i], true);
         else
-            adx_say(k->text, "%s, ", k->array[i]);
+            adx_say_passed(k->text, k->array[i]);
+        adx_say(k->text, ", ");
+    }
 }
 
 // So that no compiler warns of an input that the code does not use.
 static void adx_say_unused(adx_writing *k)
 {
     adx_say(k->text, "   ");
-    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
-        adx_say(k->text, " (void)%s;", k->array[i]);
-    adx_say(k->text, " (void)work;\n");
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++)
+        adx_say(k->text, k->text->dialect == ADREV_C99 ? " (void)%s;"
+                : " (void)%s; (void)%s_stride;", k->array[i], k->array[i]);
+    adx_say(k->text, k->text->dialect == ADREV_C99 ? " (void)work;\n"
+                     : " (void)work; (void)work_stride;\n");
 }
 
 // Copies those inputs and constants to work that arrays need there.
@@ -3838,7 +4027,9 @@ static void adx_say_loads(adx_writing *k)
     for (uint32_t i = 0; i < p->numbers; i++) {
         if (!k->stored[i] || p->from[i] < ADX_FROM_INPUT)
             continue;
-        adx_say(k->text, "    work[%lu] = ", (unsigned long)k->place[i]);
+        adx_say(k->text, "    ");
+        adx_say_work(k, k->place[i]);
+        adx_say(k->text, " = ");
         if (adx_is_constant_number(p, i))
             adx_say_literal(k->text, *adx_constant_of(p, i));
         else
@@ -3944,10 +4135,12 @@ static void adx_say_nodes(adx_writing *k, size_t part)
 // A C function that makes a part of the program.
 static void adx_say_part(adx_writing *k, size_t part)
 {
-    adx_say(k->text, "static int %s_%s_%lu(", k->text->name, k->what,
-            (unsigned long)part);
+    adx_say(k->text, "static %sint %s_%s_%lu(",
+            k->text->dialect == ADREV_CUDA ? "__device__ " : "",
+            k->text->name, k->what, (unsigned long)part);
     adx_say_inputs(k, true);
-    adx_say(k->text, "%s *restrict work)\n{\n", k->text->real);
+    adx_say_array(k->text, "work", false);
+    adx_say(k->text, ")\n{\n");
     adx_say_unused(k);
     if (part == 0)
         adx_say_loads(k);
@@ -3988,10 +4181,14 @@ static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
         from = k->array[a];
     }
     adx_say(k->text, "    {\n        long i;\n"
-            "        for (i = 0; i < %lu; i++)\n"
-            "            %s[%lu + i] = %s[%lu + i];\n    }\n",
-            (unsigned long)n, array, (unsigned long)i, from,
-            (unsigned long)base);
+            "        for (i = 0; i < %lu; i++)\n            ",
+            (unsigned long)n);
+    adx_open_element(k->text, array);
+    adx_say(k->text, "%lu + i%s = ", (unsigned long)i,
+            adx_close_element(k->text));
+    adx_open_element(k->text, from);
+    adx_say(k->text, "%lu + i%s;\n    }\n", (unsigned long)base,
+            adx_close_element(k->text));
 }
 
 // Looks whether results i to i + n, which have been written, are finite.
@@ -4022,7 +4219,9 @@ static size_t adx_say_some_results(adx_writing *k, const char *array,
         adx_say_run(k, array, i, at, n);
         return n;
     }
-    adx_say(k->text, "    %s[%lu] = ", array, (unsigned long)i);
+    adx_say(k->text, "    ");
+    adx_open_element(k->text, array);
+    adx_say(k->text, "%lu%s = ", (unsigned long)i, adx_close_element(k->text));
     adx_say_number(k, x);
     adx_say(k->text, ";\n");
     return 1;
@@ -4071,15 +4270,18 @@ static uint32_t *adx_row_of_each(const ad_allocator *a, const adx_entries *g)
     return row;
 }
 
-// The pattern of a sparse matrix, as lists of constants.
+// The pattern of a sparse matrix, as lists of constants, which kernels do not
+// need.
 static void adx_say_pattern(adx_writing *k)
 {
     const ad_allocator *a = k->p->memory;
     const adx_entries *g = k->entries;
     size_t n = g->start[g->rows];
-    uint32_t *row = adx_row_of_each(a, g);
     adx_say(k->text, "#define %s_%s_NONZEROS %lu\n", k->text->name, k->what,
             (unsigned long)n);
+    if (k->text->dialect != ADREV_C99)
+        return;
+    uint32_t *row = adx_row_of_each(a, g);
     adx_say_pattern_list(k, "start", g->start, g->rows + 1);
     if (row != NULL)
         adx_say_pattern_list(k, "row", row, n);
@@ -4098,7 +4300,8 @@ static void adx_say_results_unused(adx_writing *k)
     for (size_t a = 0; a < 2; a++)
         if (results->array[a] != NULL && results->length[a] == 0)
             adx_say(k->text, "    (void)%s;\n", results->array[a]);
-    for (size_t i = 0; k->entries != NULL && i < 3; i++)
+    for (size_t i = 0; k->entries != NULL && k->text->dialect == ADREV_C99
+                       && i < 3; i++)
         adx_say(k->text, "    (void)%s_%s_%s;\n", k->text->name, k->what,
                 list[i]);
 }
@@ -4110,7 +4313,8 @@ static void adx_say_calls(adx_writing *k)
         adx_say(k->text, "    left = %s_%s_%lu(", k->text->name, k->what,
                 (unsigned long)part);
         adx_say_inputs(k, false);
-        adx_say(k->text, "work);\n    if (left != 0) return left;\n");
+        adx_say_passed(k->text, "work");
+        adx_say(k->text, ");\n    if (left != 0) return left;\n");
     }
 }
 
@@ -4300,13 +4504,13 @@ static void adx_declare_function(adx_writing *k)
     if (k->entries != NULL)
         adx_declare_pattern(k);
     adx_say(t, "/* %s_%s\n", t->name, k->what);
-    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++)
         adx_say_meaning(k, k->array[i], k->length[i], false);
     for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
         adx_say_meaning(k, results->array[a], results->length[a], true);
     adx_say(t, " */\n#define %s_%s_WORK %lu\nint %s_%s(", t->name, k->what,
             (unsigned long)(k->places == 0 ? 1 : k->places), t->name, k->what);
-    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++)
         adx_say(t, "const %s *%s, ", t->real, k->array[i]);
     for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
         adx_say(t, "%s *%s, ", t->real, results->array[a]);
@@ -4320,18 +4524,71 @@ static void adx_say_opening(adx_writing *k)
     const adx_results *results = k->results;
     adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
             (unsigned long)(k->places == 0 ? 1 : k->places),
-            t->exported ? "" : "static ", t->name, k->what);
+            adx_function_space(t), t->name, k->what);
     adx_say_inputs(k, true);
-    for (size_t a = 0; a < 2; a++)
-        if (results->array[a] != NULL)
-            adx_say(t, "%s *restrict %s, ", t->real, results->array[a]);
-    adx_say(t, "%s *restrict work)\n{\n", t->real);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++) {
+        adx_say_array(t, results->array[a], false);
+        adx_say(t, ", ");
+    }
+    adx_say_array(t, "work", false);
+    adx_say(t, ")\n{\n");
     if (k->parts > 1)
         adx_say(t, "    int left = 0;\n");
     if (k->tells)
         adx_say(t, "    long fault = 0;\n");
     adx_say_unused(k);
     adx_say_results_unused(k);
+}
+
+// Writes the tables of all loops, which device code has outside of functions.
+static void adx_say_tables(adx_writing *k)
+{
+    adx_text *t = k->text;
+    bool muted = t->muted;
+    t->muted = true;
+    t->tables = ADX_TABLES_ONLY;
+    for (size_t part = 0; part < k->parts; part++)
+        adx_say_nodes(k, part);
+    adx_say_results(k);
+    t->tables = ADX_TABLES_DONE;
+    t->muted = muted;
+}
+
+static void adx_say_kernel_argument(adx_text *t, const char *array, bool input)
+{
+    if (input)
+        adx_say(t, "%s_stride == 0 ? %s : %s + p, "
+                "%s_stride == 0 ? 1 : %s_stride,\n            ", array, array,
+                array, array, array);
+    else
+        adx_say(t, "%s + p, %s_stride,\n            ", array, array);
+}
+
+// Writes the kernel, which calls the function for one point.
+static void adx_say_kernel(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_results *results = k->results;
+    bool cuda = t->dialect == ADREV_CUDA;
+    adx_say(t, "%s void %s_%s_kernel(const %s points, ",
+            cuda ? "extern \"C\" __global__" : "__kernel", t->name, k->what,
+            adx_stride_type(t));
+    adx_say_inputs(k, true);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++) {
+        adx_say_array(t, results->array[a], false);
+        adx_say(t, ", ");
+    }
+    adx_say_array(t, "work", false);
+    adx_say(t, ", %sint *%s left)\n{\n    const %s p = %s;\n"
+            "    if (p < points)\n        left[p] = %s_%s(\n            ",
+            adx_array_space(t), adx_restrict_word(t), adx_stride_type(t),
+            cuda ? "(long long)blockIdx.x * blockDim.x + threadIdx.x"
+                 : "(long)get_global_id(0)", t->name, k->what);
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++)
+        adx_say_kernel_argument(t, k->array[i], true);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
+        adx_say_kernel_argument(t, results->array[a], false);
+    adx_say(t, "work + p, work_stride);\n}\n\n");
 }
 
 // Writes the whole function, in this order:
@@ -4360,6 +4617,8 @@ static void adx_say_function(adx_writing *k)
             && k->p->outputs > 0;
     if (k->entries != NULL)
         adx_say_pattern(k);
+    if (t->dialect != ADREV_C99)
+        adx_say_tables(k);
     for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
         adx_say_part(k, part);
     adx_say_opening(k);
@@ -4373,6 +4632,8 @@ static void adx_say_function(adx_writing *k)
         adx_say_check(k);
     adx_say_results(k);
     adx_say(t, "    return %s;\n}\n\n", k->tells ? "fault ? -1 : 0" : "0");
+    if (t->dialect != ADREV_C99)
+        adx_say_kernel(k);
     if (t->loaded)
         adx_say(t, "const unsigned long %s_%s_size = %s_%s_WORK;\n\n",
                 t->name, k->what, t->name, k->what);
@@ -4721,7 +4982,8 @@ static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
             status = ADREV_EEXTERNAL;
     }
     adx_drop(q->memory, used);
-    return status;
+    return status == ADREV_OK && !adx_are_in_dialect(file->text, file->needed)
+         ? ADREV_EEXTERNAL : status;
 }
 
 static void adx_measure_code(const adx_writing *k, size_t bytes,
@@ -4751,9 +5013,11 @@ static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
 }
 
 // The arrays of a C function, and how many of its results nothing checks.
-static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
-                            const adx_c_kind *kind)
+static void adx_name_arrays(adx_writing *k, adx_results *results,
+                            const adx_c_file *file, const adx_c_kind *kind)
 {
+    ad_fn *fn = file->fn;
+    size_t common = file->options->common;
     *results = (adx_results){ { kind->out[0], kind->out[1] },
                               { adx_c_length(fn, kind, kind->out[0]),
                                 adx_c_length(fn, kind, kind->out[1]) } };
@@ -4766,9 +5030,14 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
                  : fn->repeated.carried > 0
                    && (kind->kind == ADX_KIND_vjp
                        || kind->kind == ADX_KIND_pullback);
-    for (int i = 0; i < 3; i++) {
-        k->array[i] = kind->in[i];
-        k->length[i] = adx_c_length(fn, kind, kind->in[i]);
+    for (int i = 0, at = 0; i < 3; i++) {
+        k->array[at] = kind->in[i];
+        k->length[at++] = adx_c_length(fn, kind, kind->in[i]);
+        if (i == 0 && common > 0) {
+            k->array[at] = "c";
+            k->length[at++] = common;
+            k->length[0] -= common;
+        }
     }
 }
 
@@ -4848,7 +5117,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
                       .split = split == 0 ? 2000 : split,
                       .unrolled = file->options->unrolled,
                       .entries = adx_entries_of(file->fn, kind->bit) };
-    adx_name_arrays(&k, &results, file->fn, kind);
+    adx_name_arrays(&k, &results, file, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
     if (ok && !k.unrolled)
@@ -5350,6 +5619,32 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
+// What a dialect has instead of <math.h>, and how code reads an array. NVRTC
+// has no headers.
+static void adx_say_dialect(adx_text *t)
+{
+    static const char opencl[] =
+        "#ifdef cl_khr_fp64\n"
+        "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+        "#endif\n"
+        "#pragma OPENCL FP_CONTRACT OFF\n\n";
+    static const char cuda[] =
+        "#if defined __CUDACC_RTC__ || defined __HIPCC_RTC__\n"
+        "#define NAN __int_as_float(0x7fffffff)\n"
+        "#define HUGE_VALF __int_as_float(0x7f800000)\n"
+        "#define HUGE_VAL __longlong_as_double(0x7ff0000000000000LL)\n"
+        "#else\n"
+        "#ifdef __HIPCC__\n"
+        "#include <hip/hip_runtime.h>\n"
+        "#endif\n"
+        "#include <math.h>\n"
+        "#endif\n\n";
+    const char *top = t->dialect == ADREV_OPENCL ? opencl : cuda;
+    adx_put_text(t, top, strlen(top));
+    adx_say(t, "#define %s_AT(array, i) array[(i) * array##_stride]\n\n",
+            t->name);
+}
+
 // Writes the top of the file. In a header its comment says what is true of each
 // function.
 static void adx_say_top(const adx_c_file *file)
@@ -5367,7 +5662,9 @@ static void adx_say_top(const adx_c_file *file)
         adx_put_text(t, includes, strlen(includes));
         adx_say(t, "\"\n");
     }
-    if (!t->header)
+    if (t->dialect != ADREV_C99)
+        adx_say_dialect(t);
+    else if (!t->header)
         adx_say(t, "#include <math.h>\n\n");
     else
         adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did "
@@ -5476,12 +5773,16 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
         || (o->casadi && (o->single || fn->variables < fn->n)) || (declared && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))
-        || !adx_is_includable(o->header))
+        || !adx_is_includable(o->header)
+        || (o->dialect == ADREV_C99 ? o->common > 0
+            : (unsigned)o->dialect > ADREV_CUDA || declared || o->casadi
+              || loaded || o->common > fn->n))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
                    .name = o->name == NULL ? "f" : o->name,
                    .real = o->single ? "float" : "double",
                    .single = o->single, .absorbing = o->absorbing,
+                   .dialect = o->dialect,
                    .exported = o->exported, .loaded = loaded,
                    .header = form == ADX_FORM_header };
     adx_c_file file = { .fn = fn, .options = o, .asked = functions, .text = &t,

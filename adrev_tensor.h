@@ -436,9 +436,9 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, a gradient of what is not one number, a header without
-//                `exported`, or casadi; what is refused with arguments: see
-//                the options' reason; ADREV_ESYNTAX: an argument is no size of
-//                the text; ADREV_EEXTERNAL: what has no C text
+//                `exported`, casadi or a dialect; what is refused with
+//                arguments: see the options' reason; ADREV_ESYNTAX: an argument
+//                is no size of the text; ADREV_EEXTERNAL: what has no C text
 //   see          tests/tensor/written.c, tests/tensor/sizes.c
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,
@@ -20354,7 +20354,8 @@ static ad_status adx_check_text_options(const ad_tensor *t,
 {
     const unsigned can = ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
                        | ADREV_C_GRADIENT | ADREV_C_HVP;
-    if ((asked & ~can) != 0 || o->casadi
+    if ((asked & ~can) != 0 || o->casadi || o->dialect != ADREV_C99
+        || o->common > 0
         || (asked & ADREV_C_GRADIENT && !adx_is_scalar_text(t))
         || (o->header != NULL && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))

@@ -70,6 +70,13 @@ command -v node > /dev/null 2>&1 || install nodejs
 command -v mpicc.openmpi > /dev/null 2>&1 \
     || install libopenmpi-dev openmpi-bin
 
+# OpenCL on the processor, for kernels.
+if ! ls /etc/OpenCL/vendors/*.icd > /dev/null 2>&1; then
+    install --no-install-recommends pocl-opencl-icd
+fi
+echo '#include <CL/cl.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
+    || install --no-install-recommends ocl-icd-opencl-dev opencl-headers
+
 # Clients of adrev_parallel.h.
 for pair in tbb/version.h:libtbb-dev omp.h:libomp-dev; do
     echo "#include <${pair%%:*}>" | g++ -std=c++17 -fsyntax-only -x c++ - \

@@ -359,9 +359,15 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
 }
 
 // Names a table: of the constants or places that an argument has; `k12x`, or
-// `q12x` for what is carried into a loop.
+// `q12x` for what is carried into a loop. In front of functions names also say
+// which function, and where the block begins.
 static void adx_say_table_name(const adx_roll_index *s, char before)
 {
+    bool apart = s->k->text->tables != ADX_TABLES_HERE;
+    if (apart)
+        adx_say(s->k->text, "%s_%s_", s->k->text->name, s->k->what);
+    for (uint32_t l = 0; apart && l < s->leaf->depth; l++)
+        adx_say(s->k->text, "%lu_", (unsigned long)s->b->low[l]);
     adx_say(s->k->text, "%c%lu%s", before,
             (unsigned long)adx_name_of(s->k, s->leaf),
             s->which == ADX_READS_GUARD ? "g"
@@ -398,15 +404,17 @@ static void adx_declare_table(const adx_roll_index *s, char before)
     adx_text *text = s->k->text;
     adx_roll_box b = *s->b;
     size_t n = 1;
-    if (!s->table)
+    if (!s->table || text->tables == ADX_TABLES_DONE)
         return;
     for (uint32_t l = 0; l < s->leaf->depth; l++) {
         if (!s->apart[l])
             b.high[l] = b.low[l] + 1;
         n *= b.high[l] - b.low[l];
     }
+    bool muted = text->muted;
+    text->muted = false;
     adx_say_margin(s->k, s->b->depth);
-    adx_say(text, "static const %s ", s->constants ? text->real
+    adx_say(text, "%s%s ", adx_table_space(text), s->constants ? text->real
             : s->most - s->least <= 0xffff ? "unsigned short" : "long");
     adx_say_table_name(s, before);
     adx_say(text, "[%lu] = {", (unsigned long)n);
@@ -414,6 +422,7 @@ static void adx_declare_table(const adx_roll_index *s, char before)
     adx_say(text, "\n");
     adx_say_margin(s->k, s->b->depth);
     adx_say(text, "};\n");
+    text->muted = muted;
 }
 
 // Writes the element of the table that belongs to an instance.

@@ -86,6 +86,9 @@ typedef struct ad_c_argument {
     size_t least;           // the largest is what ad_tensor_size said
 } ad_c_argument;
 
+// In which language code is written. HIP reads CUDA's.
+typedef enum ad_c_dialect { ADREV_C99, ADREV_OPENCL, ADREV_CUDA } ad_c_dialect;
+
 // How the code is written. All-zero: as the comments say first.
 typedef struct ad_c_options {
     const char *name;       // in front of all names; NULL: "f". An identifier
@@ -104,6 +107,10 @@ typedef struct ad_c_options {
     bool unrolled;          // no loops for what repeats: see above
     bool casadi;            // also write CasADi's entry points: see below; not
                             // with single
+    ad_c_dialect dialect;   // ADREV_OPENCL, ADREV_CUDA: with a kernel for each
+                            // function, see below; without casadi and header
+    size_t common;          // of kernels: so many inputs, the last ones, are
+                            // in an array of their own, c
     const char *header;     // a header that the code includes first: "f.h", as
                             // written by ad_fn_write_h, so that the compiler
                             // compares the two; NULL: none. With exported only
@@ -112,6 +119,34 @@ typedef struct ad_c_options {
     char *reason;           // [240] out: why it failed, in words; NULL: not
                             // wanted
 } ad_c_options;
+
+// Kernels for graphics processors. With a dialect there is for each function,
+// f_value, a kernel that calls it for many points, one work item a point:
+//
+//     __kernel void f_value_kernel(const long points,
+//         __global const double *x, const long x_stride,
+//         __global double *y, const long y_stride,
+//         __global double *work, const long work_stride,
+//         __global int *left);
+//
+// or, of CUDA and HIP,
+//
+//     extern "C" __global__ void f_value_kernel(const long long points,
+//         const double *x, const long long x_stride, ... int *left);
+//
+// Arrays are columns: number i of point p is x[i*x_stride + p], so neighbours
+// read and write neighbours. A stride is at least the number of points; that of
+// an input may be 0: then it is the same for all points, x[i]. With `common`
+// the last inputs are such an array, c, which stands behind x. work has
+// f_value_WORK columns (ad_c_size.work). left[p] is what the function returns:
+// 0, or 1 + the guard that point p did not pass, whose results are not written.
+// Global sizes may exceed the number of points. Patterns of sparse matrices are
+// not written: see ad_fn_jacobian_pattern. docs/kernels.md has programs.
+//
+// The bits are those of the host where the device's functions and roundings
+// are: OpenCL's code forbids contractions, nvcc and hipcc take -fmad=false and
+// -ffp-contract=off. OpenCL needs version 1.2 and, unless `single`, fp64; the
+// text for CUDA is C++17.
 
 // The entry points that CasADi's external("f", "./f.so"), acados and others
 // load. They call the functions above. Arrays are columns of n or m numbers:
@@ -152,8 +187,11 @@ typedef struct ad_c_options {
 //   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ESHAPE: no such function, no
 //                such name, a gradient of several results, casadi with single,
 //                or a header if its name has a quote, a line break or more than
-//                200 characters, or if the functions are static;
-//                ADREV_EEXTERNAL: an external statement
+//                200 characters, or if the functions are static; a dialect with
+//                casadi or a header, more common inputs than there are, or some
+//                without a dialect; ADREV_EEXTERNAL: an external statement, or
+//                an operation that the dialect does not have: incomplete gamma
+//                and beta functions, and in OpenCL Bessel functions
 ADX_TRY ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
                                 ad_write_fn *write, void *user,
                                 size_t *bytes);

@@ -13,33 +13,50 @@
  *
  *   needs   tape/memory core/derived function/operations function/program
  *           function/copy function/places function/functions function/pattern
- *           code/text code/layout code/statements code/matrix code/loops
- *           code/lists
+ *           code/api code/text code/layout code/statements code/matrix
+ *           code/loops code/lists
  *   offers  adx_has_check adx_declare_function adx_say_function adx_say_block
  *           adx_has_block adx_say_loop
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-// Writes the inputs as parameters, "const double *restrict x, ", or as
-// arguments, "x, ".
+// Writes an array as a parameter, "const double *restrict x".
+static void adx_say_array(adx_text *t, const char *array, bool constant)
+{
+    adx_say(t, "%s%s%s *%s %s", adx_array_space(t), constant ? "const " : "",
+            t->real, adx_restrict_word(t), array);
+    if (t->dialect != ADREV_C99)
+        adx_say(t, ", const %s %s_stride", adx_stride_type(t), array);
+}
+
+// Writes an array as an argument.
+static void adx_say_passed(adx_text *t, const char *array)
+{
+    adx_say(t, t->dialect == ADREV_C99 ? "%s" : "%s, %s_stride", array, array);
+}
+
+// Writes the inputs as parameters or as arguments, with a comma behind each.
 static void adx_say_inputs(adx_writing *k, bool declared)
 {
-    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++) {
         if (declared)
-            adx_say(k->text, "const %s *restrict %s, ", k->text->real,
-                    k->array[i]);
+            adx_say_array(k->text, k->array[i], true);
         else
-            adx_say(k->text, "%s, ", k->array[i]);
+            adx_say_passed(k->text, k->array[i]);
+        adx_say(k->text, ", ");
+    }
 }
 
 // So that no compiler warns of an input that the code does not use.
 static void adx_say_unused(adx_writing *k)
 {
     adx_say(k->text, "   ");
-    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
-        adx_say(k->text, " (void)%s;", k->array[i]);
-    adx_say(k->text, " (void)work;\n");
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++)
+        adx_say(k->text, k->text->dialect == ADREV_C99 ? " (void)%s;"
+                : " (void)%s; (void)%s_stride;", k->array[i], k->array[i]);
+    adx_say(k->text, k->text->dialect == ADREV_C99 ? " (void)work;\n"
+                     : " (void)work; (void)work_stride;\n");
 }
 
 // Copies those inputs and constants to work that arrays need there.
@@ -49,7 +66,9 @@ static void adx_say_loads(adx_writing *k)
     for (uint32_t i = 0; i < p->numbers; i++) {
         if (!k->stored[i] || p->from[i] < ADX_FROM_INPUT)
             continue;
-        adx_say(k->text, "    work[%lu] = ", (unsigned long)k->place[i]);
+        adx_say(k->text, "    ");
+        adx_say_work(k, k->place[i]);
+        adx_say(k->text, " = ");
         if (adx_is_constant_number(p, i))
             adx_say_literal(k->text, *adx_constant_of(p, i));
         else
@@ -155,10 +174,12 @@ static void adx_say_nodes(adx_writing *k, size_t part)
 // A C function that makes a part of the program.
 static void adx_say_part(adx_writing *k, size_t part)
 {
-    adx_say(k->text, "static int %s_%s_%lu(", k->text->name, k->what,
-            (unsigned long)part);
+    adx_say(k->text, "static %sint %s_%s_%lu(",
+            k->text->dialect == ADREV_CUDA ? "__device__ " : "",
+            k->text->name, k->what, (unsigned long)part);
     adx_say_inputs(k, true);
-    adx_say(k->text, "%s *restrict work)\n{\n", k->text->real);
+    adx_say_array(k->text, "work", false);
+    adx_say(k->text, ")\n{\n");
     adx_say_unused(k);
     if (part == 0)
         adx_say_loads(k);
@@ -199,10 +220,14 @@ static void adx_say_run(adx_writing *k, const char *array, size_t i, size_t at,
         from = k->array[a];
     }
     adx_say(k->text, "    {\n        long i;\n"
-            "        for (i = 0; i < %lu; i++)\n"
-            "            %s[%lu + i] = %s[%lu + i];\n    }\n",
-            (unsigned long)n, array, (unsigned long)i, from,
-            (unsigned long)base);
+            "        for (i = 0; i < %lu; i++)\n            ",
+            (unsigned long)n);
+    adx_open_element(k->text, array);
+    adx_say(k->text, "%lu + i%s = ", (unsigned long)i,
+            adx_close_element(k->text));
+    adx_open_element(k->text, from);
+    adx_say(k->text, "%lu + i%s;\n    }\n", (unsigned long)base,
+            adx_close_element(k->text));
 }
 
 // Looks whether results i to i + n, which have been written, are finite.
@@ -233,7 +258,9 @@ static size_t adx_say_some_results(adx_writing *k, const char *array,
         adx_say_run(k, array, i, at, n);
         return n;
     }
-    adx_say(k->text, "    %s[%lu] = ", array, (unsigned long)i);
+    adx_say(k->text, "    ");
+    adx_open_element(k->text, array);
+    adx_say(k->text, "%lu%s = ", (unsigned long)i, adx_close_element(k->text));
     adx_say_number(k, x);
     adx_say(k->text, ";\n");
     return 1;
@@ -282,15 +309,18 @@ static uint32_t *adx_row_of_each(const ad_allocator *a, const adx_entries *g)
     return row;
 }
 
-// The pattern of a sparse matrix, as lists of constants.
+// The pattern of a sparse matrix, as lists of constants, which kernels do not
+// need.
 static void adx_say_pattern(adx_writing *k)
 {
     const ad_allocator *a = k->p->memory;
     const adx_entries *g = k->entries;
     size_t n = g->start[g->rows];
-    uint32_t *row = adx_row_of_each(a, g);
     adx_say(k->text, "#define %s_%s_NONZEROS %lu\n", k->text->name, k->what,
             (unsigned long)n);
+    if (k->text->dialect != ADREV_C99)
+        return;
+    uint32_t *row = adx_row_of_each(a, g);
     adx_say_pattern_list(k, "start", g->start, g->rows + 1);
     if (row != NULL)
         adx_say_pattern_list(k, "row", row, n);
@@ -309,7 +339,8 @@ static void adx_say_results_unused(adx_writing *k)
     for (size_t a = 0; a < 2; a++)
         if (results->array[a] != NULL && results->length[a] == 0)
             adx_say(k->text, "    (void)%s;\n", results->array[a]);
-    for (size_t i = 0; k->entries != NULL && i < 3; i++)
+    for (size_t i = 0; k->entries != NULL && k->text->dialect == ADREV_C99
+                       && i < 3; i++)
         adx_say(k->text, "    (void)%s_%s_%s;\n", k->text->name, k->what,
                 list[i]);
 }
@@ -321,7 +352,8 @@ static void adx_say_calls(adx_writing *k)
         adx_say(k->text, "    left = %s_%s_%lu(", k->text->name, k->what,
                 (unsigned long)part);
         adx_say_inputs(k, false);
-        adx_say(k->text, "work);\n    if (left != 0) return left;\n");
+        adx_say_passed(k->text, "work");
+        adx_say(k->text, ");\n    if (left != 0) return left;\n");
     }
 }
 
@@ -511,13 +543,13 @@ static void adx_declare_function(adx_writing *k)
     if (k->entries != NULL)
         adx_declare_pattern(k);
     adx_say(t, "/* %s_%s\n", t->name, k->what);
-    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++)
         adx_say_meaning(k, k->array[i], k->length[i], false);
     for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
         adx_say_meaning(k, results->array[a], results->length[a], true);
     adx_say(t, " */\n#define %s_%s_WORK %lu\nint %s_%s(", t->name, k->what,
             (unsigned long)(k->places == 0 ? 1 : k->places), t->name, k->what);
-    for (int i = 0; i < 3 && k->array[i] != NULL; i++)
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++)
         adx_say(t, "const %s *%s, ", t->real, k->array[i]);
     for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
         adx_say(t, "%s *%s, ", t->real, results->array[a]);
@@ -531,18 +563,71 @@ static void adx_say_opening(adx_writing *k)
     const adx_results *results = k->results;
     adx_say(t, "#define %s_%s_WORK %lu\n%sint %s_%s(", t->name, k->what,
             (unsigned long)(k->places == 0 ? 1 : k->places),
-            t->exported ? "" : "static ", t->name, k->what);
+            adx_function_space(t), t->name, k->what);
     adx_say_inputs(k, true);
-    for (size_t a = 0; a < 2; a++)
-        if (results->array[a] != NULL)
-            adx_say(t, "%s *restrict %s, ", t->real, results->array[a]);
-    adx_say(t, "%s *restrict work)\n{\n", t->real);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++) {
+        adx_say_array(t, results->array[a], false);
+        adx_say(t, ", ");
+    }
+    adx_say_array(t, "work", false);
+    adx_say(t, ")\n{\n");
     if (k->parts > 1)
         adx_say(t, "    int left = 0;\n");
     if (k->tells)
         adx_say(t, "    long fault = 0;\n");
     adx_say_unused(k);
     adx_say_results_unused(k);
+}
+
+// Writes the tables of all loops, which device code has outside of functions.
+static void adx_say_tables(adx_writing *k)
+{
+    adx_text *t = k->text;
+    bool muted = t->muted;
+    t->muted = true;
+    t->tables = ADX_TABLES_ONLY;
+    for (size_t part = 0; part < k->parts; part++)
+        adx_say_nodes(k, part);
+    adx_say_results(k);
+    t->tables = ADX_TABLES_DONE;
+    t->muted = muted;
+}
+
+static void adx_say_kernel_argument(adx_text *t, const char *array, bool input)
+{
+    if (input)
+        adx_say(t, "%s_stride == 0 ? %s : %s + p, "
+                "%s_stride == 0 ? 1 : %s_stride,\n            ", array, array,
+                array, array, array);
+    else
+        adx_say(t, "%s + p, %s_stride,\n            ", array, array);
+}
+
+// Writes the kernel, which calls the function for one point.
+static void adx_say_kernel(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_results *results = k->results;
+    bool cuda = t->dialect == ADREV_CUDA;
+    adx_say(t, "%s void %s_%s_kernel(const %s points, ",
+            cuda ? "extern \"C\" __global__" : "__kernel", t->name, k->what,
+            adx_stride_type(t));
+    adx_say_inputs(k, true);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++) {
+        adx_say_array(t, results->array[a], false);
+        adx_say(t, ", ");
+    }
+    adx_say_array(t, "work", false);
+    adx_say(t, ", %sint *%s left)\n{\n    const %s p = %s;\n"
+            "    if (p < points)\n        left[p] = %s_%s(\n            ",
+            adx_array_space(t), adx_restrict_word(t), adx_stride_type(t),
+            cuda ? "(long long)blockIdx.x * blockDim.x + threadIdx.x"
+                 : "(long)get_global_id(0)", t->name, k->what);
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++)
+        adx_say_kernel_argument(t, k->array[i], true);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
+        adx_say_kernel_argument(t, results->array[a], false);
+    adx_say(t, "work + p, work_stride);\n}\n\n");
 }
 
 // Writes the whole function, in this order:
@@ -571,6 +656,8 @@ static void adx_say_function(adx_writing *k)
             && k->p->outputs > 0;
     if (k->entries != NULL)
         adx_say_pattern(k);
+    if (t->dialect != ADREV_C99)
+        adx_say_tables(k);
     for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
         adx_say_part(k, part);
     adx_say_opening(k);
@@ -584,6 +671,8 @@ static void adx_say_function(adx_writing *k)
         adx_say_check(k);
     adx_say_results(k);
     adx_say(t, "    return %s;\n}\n\n", k->tells ? "fault ? -1 : 0" : "0");
+    if (t->dialect != ADREV_C99)
+        adx_say_kernel(k);
     if (t->loaded)
         adx_say(t, "const unsigned long %s_%s_size = %s_%s_WORK;\n\n",
                 t->name, k->what, t->name, k->what);

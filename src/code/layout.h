@@ -12,9 +12,9 @@
  *
  *   needs   tape/memory function/operations function/program function/copy
  *           function/pattern code/text
- *   offers  adx_results adx_writing adx_input_array adx_say_input
- *           adx_say_number adx_array_of ADX_HOME_ONE adx_end_writing
- *           adx_begin_writing
+ *   offers  adx_results ADX_ARRAYS adx_writing adx_input_array adx_say_input
+ *           adx_say_work adx_say_number adx_array_of ADX_HOME_ONE
+ *           adx_end_writing adx_begin_writing
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -25,13 +25,15 @@ typedef struct adx_results {
     size_t length[2];
 } adx_results;
 
+#define ADX_ARRAYS 4            // of inputs: x, w, v and, in kernels, c
+
 // One C function while it is written.
 typedef struct adx_writing {
     adx_text *text;
     const adx_program *p;
     const char *what;           // value, jvp ...
-    const char *array[3];       // names of the inputs, and how many of each
-    size_t length[3];
+    const char *array[ADX_ARRAYS];  // names of the inputs, and how many of each
+    size_t length[ADX_ARRAYS];
     size_t split;
     bool unrolled;              // no loops are looked for
     bool *used;
@@ -72,14 +74,20 @@ static void adx_say_input(adx_writing *k, uint32_t x)
         return;
     }
     const char *array = adx_input_array(k, x, &at);
-    adx_put_text(k->text, array, strlen(array));
-    adx_say_index(k->text, "[", at, "]");
+    adx_open_element(k->text, array);
+    adx_say_index(k->text, "", at, adx_close_element(k->text));
+}
+
+static void adx_say_work(adx_writing *k, size_t place)
+{
+    adx_open_element(k->text, "work");
+    adx_say_index(k->text, "", place, adx_close_element(k->text));
 }
 
 static void adx_say_number(adx_writing *k, uint32_t x)
 {
     if (k->stored[x])
-        adx_say_index(k->text, "work[", k->place[x], "]");
+        adx_say_work(k, k->place[x]);
     else if (adx_is_constant_number(k->p, x))
         adx_say_literal(k->text, *adx_constant_of(k->p, x));
     else if (k->p->from[x] == ADX_FROM_INPUT)
@@ -96,7 +104,7 @@ static int adx_array_of(const adx_writing *k, const adx_numbers *r,
     uint32_t high;
     uint32_t first = 0;
     adx_range_ends(r, rows, cols, &low, &high);
-    for (int i = 0; i < 3; first += (uint32_t)k->length[i++])
+    for (int i = 0; i < ADX_ARRAYS; first += (uint32_t)k->length[i++])
         if (low >= first && high < first + k->length[i])
             return i;
     return -1;

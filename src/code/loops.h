@@ -41,9 +41,9 @@ static void adx_say_access(const adx_instance *s, int which,
             adx_say_from_table(&stream, before);
             return;
         }
-        adx_say(k->text, "%s[", adx_array_with(k, a->number, &at));
+        adx_open_element(k->text, adx_array_with(k, a->number, &at));
         adx_say_stream(&stream, before);
-        adx_say(k->text, "]");
+        adx_say(k->text, "%s", adx_close_element(k->text));
     }
 }
 
@@ -89,7 +89,7 @@ static void adx_say_loop_guard(const adx_instance *s, const adx_node *node)
 static void adx_say_kept(const adx_instance *s)
 {
     const adx_looped *f = s->leaf;
-    adx_say(s->k->text, "work[");
+    adx_open_element(s->k->text, "work");
     bool first = true;
     for (uint32_t l = 0; f->all && l < f->depth; l++) {
         unsigned long step = 1;
@@ -104,7 +104,7 @@ static void adx_say_kept(const adx_instance *s)
     if (f->place > 0 || first)
         adx_say(s->k->text, first ? "%lu" : " + %lu",
                 (unsigned long)f->place);
-    adx_say(s->k->text, "]");
+    adx_say(s->k->text, "%s", adx_close_element(s->k->text));
 }
 
 static void adx_say_loop_node(const adx_instance *s, const adx_node *node)
@@ -136,10 +136,10 @@ static void adx_say_loop_output(const adx_instance *s)
     size_t output = k->rolled->entry[s->leaf->first];
     adx_declare_table(&at, 'k');
     adx_say_margin(k, s->b->depth);
-    adx_say(k->text, "%s[", k->results->array[
-                output >= k->results->length[0]]);
+    bool second = output >= k->results->length[0];
+    adx_open_element(k->text, k->results->array[second]);
     adx_say_stream(&at, 'k');
-    adx_say(k->text, "] = ");
+    adx_say(k->text, "%s = ", adx_close_element(k->text));
     adx_say_read(k->text, 'x', (void *)(uintptr_t)s);
     adx_say(k->text, ";\n");
 }
@@ -450,8 +450,11 @@ static void adx_say_straight_output(adx_writing *k, uint32_t entry)
 {
     size_t output = k->rolled->entry[entry];
     size_t first = k->results->length[0];
-    adx_say(k->text, "    %s[%lu] = ", k->results->array[output >= first],
-            (unsigned long)(output < first ? output : output - first));
+    adx_say(k->text, "    ");
+    adx_open_element(k->text, k->results->array[output >= first]);
+    adx_say(k->text, "%lu%s = ",
+            (unsigned long)(output < first ? output : output - first),
+            adx_close_element(k->text));
     adx_say_number(k, k->p->output[output]);
     adx_say(k->text, ";\n");
 }

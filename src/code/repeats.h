@@ -210,7 +210,7 @@ static unsigned adx_class_of(const adx_writing *k, uint32_t x)
         return ADX_CLASS_RESULT;
     const char *array = adx_input_array(k, x, &at);
     unsigned which = ADX_CLASS_INPUT;
-    for (int i = 0; i < 3 && k->array[i] != array; i++)
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != array; i++)
         which++;
     return which;
 }

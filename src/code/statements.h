@@ -6,7 +6,7 @@
  * return; and an array node is a loop, which the kind of the node decides. Sums
  * are added up in the order of array/linear, so the bits are those of a replay.
  *
- *   needs   core/derived function/program code/text code/layout
+ *   needs   core/derived function/program code/api code/text code/layout
  *   offers  adx_value_text adx_say_change adx_say_guard adx_say_node
  *           adx_adds_in_place adx_tells_at_home adx_array_with adx_say_one
  *           adx_say_eight adx_say_sum_of_eight adx_say_row adx_is_inner
@@ -90,9 +90,11 @@ static void adx_say_node(adx_writing *k, const adx_node *s)
         plain.a = adx_without_sign(k->p, s->a, &minus);
         plain.b = adx_without_sign(k->p, s->b, &minus);
     }
-    if (k->stored[s->r])
-        adx_say_index(k->text, "    work[", k->place[s->r], "] = ");
-    else
+    if (k->stored[s->r]) {
+        adx_say(k->text, "    ");
+        adx_say_work(k, k->place[s->r]);
+        adx_say(k->text, " = ");
+    } else
         adx_say_index(k->text, k->text->single ? "    const float v"
                                                : "    const double v",
                       s->r, " = ");
@@ -127,13 +129,13 @@ static void adx_say_element(adx_text *t, char which, void *user)
     uint32_t base = array < 0 ? e->k->place[r->base] : r->base;
     for (int i = 0; i < array; i++)
         base -= (uint32_t)e->k->length[i];
-    adx_say(t, "%s[%lu", array < 0 ? "work" : e->k->array[array],
-            (unsigned long)base);
+    adx_open_element(t, array < 0 ? "work" : e->k->array[array]);
+    adx_say(t, "%lu", (unsigned long)base);
     if (e->i[a] != NULL && r->rs != 0)
         adx_say(t, " + %ld*%s", (long)r->rs, e->i[a]);
     if (e->j[a] != NULL && r->cs != 0)
         adx_say(t, " + %ld*%s", (long)r->cs, e->j[a]);
-    adx_say(t, "]");
+    adx_say(t, "%s", adx_close_element(t));
 }
 
 // Writes where the results of a node begin, without the closing bracket, as in
@@ -143,12 +145,13 @@ static void adx_say_home(adx_writing *k, const adx_node *s)
     const adx_results *r = k->results;
     size_t at = k->home[s->r];
     if (at >= ADX_HOME_ONE) {
-        adx_say_index(k->text, "work[", k->place[s->r], "");
+        adx_open_element(k->text, "work");
+        adx_say_index(k->text, "", k->place[s->r], "");
         return;
     }
     bool second = at >= r->length[0];
-    adx_say(k->text, "%s[%lu", r->array[second],
-            (unsigned long)(at - (second ? r->length[0] : 0)));
+    adx_open_element(k->text, r->array[second]);
+    adx_say_index(k->text, "", at - (second ? r->length[0] : 0), "");
 }
 
 // Whether a product is added up in place, along what is contiguous in memory:
@@ -257,11 +260,13 @@ static void adx_say_picked(adx_writing *k, const adx_node *s, size_t begin,
     adx_say(t, "        long i;\n        for (i = 0; i < %lu; i++)\n"
             "            ", (unsigned long)r->n);
     adx_say_home(k, s);
-    adx_say(t, " + %lu + i] = %s[", (unsigned long)begin, r->array);
+    adx_say(t, " + %lu + i%s = ", (unsigned long)begin, adx_close_element(t));
+    adx_open_element(t, r->array);
     if (r->even)
-        adx_say(t, "%ld + %ld*i];\n    }\n", r->first, r->step);
+        adx_say(t, "%ld + %ld*i", r->first, r->step);
     else
-        adx_say(t, "place[i]];\n    }\n");
+        adx_say(t, "place[i]");
+    adx_say(t, "%s;\n    }\n", adx_close_element(t));
 }
 
 // A long run of a gather becomes a loop, every other number a statement.
@@ -270,7 +275,8 @@ static void adx_say_gather(adx_writing *k, const adx_node *s,
 {
     for (size_t i = 0; i < m->n;) {
         const adx_picked r = adx_find_run(k, &m->list[i], m->n - i);
-        if (r.n >= ADX_RUN_LEAST) {
+        if (r.n >= ADX_RUN_LEAST
+            && (r.even || k->text->dialect == ADREV_C99)) {
             adx_say_picked(k, s, i, &r);
             i += r.n;
             continue;
@@ -278,7 +284,8 @@ static void adx_say_gather(adx_writing *k, const adx_node *s,
         for (size_t end = i + (r.n == 0 ? 1 : r.n); i < end; i++) {
             adx_say(k->text, "    ");
             adx_say_home(k, s);
-            adx_say(k->text, " + %lu] = ", (unsigned long)i);
+            adx_say(k->text, " + %lu%s = ", (unsigned long)i,
+                    adx_close_element(k->text));
             adx_say_number(k, m->list[i]);
             adx_say(k->text, ";\n");
         }
@@ -290,7 +297,7 @@ static void adx_say_gather(adx_writing *k, const adx_node *s,
 static void adx_say_norm(adx_writing *k, const adx_node *s, const adx_many *m)
 {
     adx_text *t = k->text;
-    const char *f = t->single ? "f" : "";
+    const char *f = t->single && t->dialect != ADREV_OPENCL ? "f" : "";
     adx_element_text e = { k, m, { NULL }, { "i" } };
     adx_say(t, "    {\n        %s most = 0, sum = 0;\n        long i;\n"
             "        for (i = 0; i < %lu; i++) {\n"
@@ -306,7 +313,7 @@ static void adx_say_norm(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(t, " / most;\n                sum += part * part;\n"
             "            }\n        ");
     adx_say_home(k, s);
-    adx_say(t, "] = most * sqrt%s(sum);\n    }\n", f);
+    adx_say(t, "%s = most * sqrt%s(sum);\n    }\n", adx_close_element(t), f);
 }
 
 // A sum, or the largest of its numbers.
@@ -331,7 +338,7 @@ static void adx_say_fold(adx_writing *k, const adx_node *s, const adx_many *m)
     }
     adx_say(t, ";\n        ");
     adx_say_home(k, s);
-    adx_say(t, "] = sum;\n    }\n");
+    adx_say(t, "%s = sum;\n    }\n", adx_close_element(t));
 }
 
 // The loop's body for element i of an operation on arrays.
@@ -341,7 +348,7 @@ static void adx_say_one(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_element_text e = { k, m, { NULL }, { "i", "i", "i" } };
     adx_say(t, "            ");
     adx_say_home(k, s);
-    adx_say(t, " + i] = ");
+    adx_say(t, " + i%s = ", adx_close_element(t));
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
     adx_say(t, ";\n");
     if (adx_tells_at_home(k, s))
@@ -386,7 +393,7 @@ static void adx_say_sum_of_eight(adx_writing *k, const adx_node *s,
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
     adx_say(t, ";\n            ");
     adx_say_home(k, s);
-    adx_say(t, " + i] = sum[0];\n");
+    adx_say(t, " + i%s = sum[0];\n", adx_close_element(t));
 }
 
 // All of a row's product.
@@ -422,7 +429,7 @@ static void adx_say_term(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_element_text e = { k, m, { "i", "l" }, { "l", "j" } };
     adx_say(t, "                    ");
     adx_say_home(k, s);
-    adx_say(t, " + %lu*i + j] %s ", (unsigned long)m->n,
+    adx_say(t, " + %lu*i + j%s %s ", (unsigned long)m->n, adx_close_element(t),
             m->k > 1 ? "+=" : "= 0 +");
     adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
     adx_say(t, ";\n");
@@ -435,7 +442,7 @@ static void adx_say_zeros(adx_writing *k, const adx_node *s, const adx_many *m)
     adx_say(k->text, "        for (i = 0; i < %lu; i++)\n            ",
             (unsigned long)adx_many_results(m));
     adx_say_home(k, s);
-    adx_say(k->text, " + i] = 0;\n");
+    adx_say(k->text, " + i%s = 0;\n", adx_close_element(k->text));
 }
 
 // A product of matrices as three loops. If it is added up in place, the
@@ -471,7 +478,8 @@ static void adx_say_product(adx_writing *k, const adx_node *s,
         adx_say_formula(t, adx_value_text(t, m->op), adx_say_element, &e);
         adx_say(t, ";\n                ");
         adx_say_home(k, s);
-        adx_say(t, " + %lu*i + j] = sum;\n", (unsigned long)m->n);
+        adx_say(t, " + %lu*i + j%s = sum;\n", (unsigned long)m->n,
+                adx_close_element(t));
     } else
         adx_say_term(k, s, m);
     adx_say(t, "%*s}\n    }\n", alone ? 12 : 16, "");

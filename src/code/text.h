@@ -5,11 +5,14 @@
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   core/special core/incomplete core/beta core/cells
- *           function/operations
- *   offers  adx_bytes adx_put_bytes adx_put_word adx_text adx_put_text adx_say
- *           adx_say_index adx_infinity adx_say_literal adx_say_formula
- *           ADX_HELPER_COUNT adx_mark_helpers adx_say_helpers
+ *   needs   core/special core/incomplete core/cells function/operations
+ *           code/api
+ *   offers  adx_bytes adx_put_bytes adx_put_word adx_text ADX_TABLES_HERE
+ *           ADX_TABLES_ONLY ADX_TABLES_DONE adx_put_text adx_say adx_say_index
+ *           adx_open_element adx_close_element adx_function_space
+ *           adx_table_space adx_array_space adx_restrict_word adx_stride_type
+ *           adx_infinity adx_say_literal adx_say_formula ADX_HELPER_COUNT
+ *           adx_mark_helpers adx_are_in_dialect adx_say_helpers
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -66,6 +69,12 @@ typedef struct adx_text {
     bool header;                // declarations only
     bool muted;                 // nothing is put
     bool failed;                // no memory for a part of it
+    ad_c_dialect dialect;
+    enum adx_tables {           // constants that loops read:
+        ADX_TABLES_HERE,        // in the loop
+        ADX_TABLES_ONLY,        // before the function, and nothing else
+        ADX_TABLES_DONE         // they are there already
+    } tables;
 } adx_text;
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)
@@ -104,6 +113,55 @@ static void adx_say_index(adx_text *t, const char *before, size_t number,
     adx_put_text(t, before, strlen(before));
     adx_put_text(t, digits + at, sizeof digits - at);
     adx_put_text(t, after, strlen(after));
+}
+
+// Writes an element of an array up to its index; adx_close_element is what
+// follows the index. In kernels the elements of a point are a stride apart.
+static void adx_open_element(adx_text *t, const char *array)
+{
+    if (t->dialect == ADREV_C99) {
+        adx_put_text(t, array, strlen(array));
+        adx_put_text(t, "[", 1);
+    } else
+        adx_say(t, "%s_AT(%s, ", t->name, array);
+}
+
+static const char *adx_close_element(const adx_text *t)
+{
+    return t->dialect == ADREV_C99 ? "]" : ")";
+}
+
+// What stands in front of a function, of a constant array that functions read,
+// and of a pointer to memory that all points share.
+static const char *adx_function_space(const adx_text *t)
+{
+    return t->dialect == ADREV_CUDA
+         ? t->exported ? "__device__ " : "static __device__ "
+         : t->exported ? "" : "static ";
+}
+
+static const char *adx_table_space(const adx_text *t)
+{
+    return t->dialect == ADREV_OPENCL ? "__constant "
+         : t->dialect == ADREV_CUDA ? "static __device__ const "
+                                    : "static const ";
+}
+
+static const char *adx_array_space(const adx_text *t)
+{
+    return t->dialect == ADREV_OPENCL ? "__global " : "";
+}
+
+// C++ has no restrict.
+static const char *adx_restrict_word(const adx_text *t)
+{
+    return t->dialect == ADREV_CUDA ? "__restrict__" : "restrict";
+}
+
+// The integer that a stride is: 64 bits.
+static const char *adx_stride_type(const adx_text *t)
+{
+    return t->dialect == ADREV_CUDA ? "long long" : "long";
 }
 
 // Puts C's decimal point where the locale's is, which may be several bytes.
@@ -150,13 +208,33 @@ static void adx_say_literal(adx_text *t, ad_real v)
             t->single ? "f" : "", below ? ")" : "");
 }
 
+// Writes a word for which a dialect has another one. OpenCL has no nearbyint,
+// and half is a type; in device code arrays of functions are not static.
+static bool adx_say_own_word(adx_text *t, const char *word, size_t n)
+{
+    static const char *const own[][2] = {
+        { "static", "" }, { "half", "a_half" }, { "adm_nearbyint", "rint" },
+    };
+    for (size_t i = 0; t->dialect != ADREV_C99 && i < sizeof own / sizeof *own;
+         i++)
+        if (n == strlen(own[i][0]) && strncmp(word, own[i][0], n) == 0) {
+            adx_say(t, "%s%s", own[i][1], n > 4 && word[3] == '_' && t->single
+                    && t->dialect == ADREV_CUDA ? "f" : "");
+            return true;
+        }
+    return false;
+}
+
 // What an identifier of the tables' text is called in the code: adm_sin is sin
-// or sinf, adx_gauss is f_gauss.
+// or sinf, adx_gauss is f_gauss. (Functions of OpenCL take both types.)
 static void adx_say_name(adx_text *t, const char *word, size_t n)
 {
     int length = (int)n;
+    if (adx_say_own_word(t, word, n))
+        return;
     if (n > 4 && strncmp(word, "adm_", 4) == 0)
-        adx_say(t, "%.*s%s", length - 4, word + 4, t->single ? "f" : "");
+        adx_say(t, "%.*s%s", length - 4, word + 4,
+                t->single && t->dialect != ADREV_OPENCL ? "f" : "");
     else if (n > 4 && strncmp(word, "adx_", 4) == 0)
         adx_say(t, "%s_%.*s", t->name, length - 4, word + 4);
     else if (n == 7 && strncmp(word, "ad_real", 7) == 0)
@@ -235,7 +313,6 @@ static const adx_helper adx_helpers[] = {
       "extern double yn(int, double); return (ad_real)yn(n, x);", NULL },
     ADX_BESSELS(ADX_TEXT)
     ADX_INCOMPLETE(ADX_TEXT, ADX_TEXT_TYPED)
-    ADX_INCOMPLETE_BETA(ADX_TEXT, ADX_TEXT_TYPED)
     ADX_HELPERS(ADX_TEXT, ADX_TEXT_PARTIAL)
 };
 #undef ADX_TEXT
@@ -269,17 +346,46 @@ static bool adx_mark_helpers(const char *text, bool needed[])
     return true;
 }
 
+// Bessel functions are declared by CUDA.
+static const char *adx_helper_body(const adx_text *t, const adx_helper *h)
+{
+    return t->dialect != ADREV_CUDA || strncmp(h->name, "libm_", 5) != 0
+         ? h->body : strcmp(h->name, "libm_jn") == 0
+         ? "return (ad_real)jn(n, x);" : "return (ad_real)yn(n, x);";
+}
+
+// Whether a dialect has what a helper function needs: devices have no long
+// double, and OpenCL no Bessel functions.
+static bool adx_is_in_dialect(const adx_text *t, const adx_helper *h)
+{
+    return t->dialect == ADREV_C99
+        || (strstr(h->parameters, "long") == NULL
+            && strstr(h->body, "long double") == NULL
+            && (h->type == NULL || strstr(h->type, "long") == NULL)
+            && (t->dialect != ADREV_OPENCL
+                || strncmp(h->name, "libm_", 5) != 0));
+}
+
+static bool adx_are_in_dialect(const adx_text *t, const bool needed[])
+{
+    for (size_t i = 0; i < ADX_HELPER_COUNT; i++)
+        if (needed[i] && !adx_is_in_dialect(t, &adx_helpers[i]))
+            return false;
+    return true;
+}
+
 static void adx_say_helpers(adx_text *t, const bool needed[])
 {
     for (size_t i = 0; i < ADX_HELPER_COUNT; i++) {
         const adx_helper *h = &adx_helpers[i];
         if (!needed[i])
             continue;
-        adx_say(t, "static %s %s_%s", h->type != NULL ? h->type : t->real,
-                t->name, h->name);
+        adx_say(t, "static %s%s %s_%s",
+                t->dialect == ADREV_CUDA ? "__device__ " : "",
+                h->type != NULL ? h->type : t->real, t->name, h->name);
         adx_say_formula(t, h->parameters, NULL, NULL);
         adx_say(t, "\n{\n    ");
-        adx_say_formula(t, h->body, NULL, NULL);
+        adx_say_formula(t, adx_helper_body(t, h), NULL, NULL);
         adx_say(t, "\n}\n\n");
     }
 }

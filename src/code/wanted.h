@@ -202,7 +202,8 @@ static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
             status = ADREV_EEXTERNAL;
     }
     adx_drop(q->memory, used);
-    return status;
+    return status == ADREV_OK && !adx_are_in_dialect(file->text, file->needed)
+         ? ADREV_EEXTERNAL : status;
 }
 
 static void adx_measure_code(const adx_writing *k, size_t bytes,
@@ -232,9 +233,11 @@ static bool adx_is_looped(const adx_writing *k, const ad_fn *fn, adx_kind kind)
 }
 
 // The arrays of a C function, and how many of its results nothing checks.
-static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
-                            const adx_c_kind *kind)
+static void adx_name_arrays(adx_writing *k, adx_results *results,
+                            const adx_c_file *file, const adx_c_kind *kind)
 {
+    ad_fn *fn = file->fn;
+    size_t common = file->options->common;
     *results = (adx_results){ { kind->out[0], kind->out[1] },
                               { adx_c_length(fn, kind, kind->out[0]),
                                 adx_c_length(fn, kind, kind->out[1]) } };
@@ -247,9 +250,14 @@ static void adx_name_arrays(adx_writing *k, adx_results *results, ad_fn *fn,
                  : fn->repeated.carried > 0
                    && (kind->kind == ADX_KIND_vjp
                        || kind->kind == ADX_KIND_pullback);
-    for (int i = 0; i < 3; i++) {
-        k->array[i] = kind->in[i];
-        k->length[i] = adx_c_length(fn, kind, kind->in[i]);
+    for (int i = 0, at = 0; i < 3; i++) {
+        k->array[at] = kind->in[i];
+        k->length[at++] = adx_c_length(fn, kind, kind->in[i]);
+        if (i == 0 && common > 0) {
+            k->array[at] = "c";
+            k->length[at++] = common;
+            k->length[0] -= common;
+        }
     }
 }
 
@@ -329,7 +337,7 @@ static ad_status adx_write_program(adx_c_file *file, const adx_c_kind *kind,
                       .split = split == 0 ? 2000 : split,
                       .unrolled = file->options->unrolled,
                       .entries = adx_entries_of(file->fn, kind->bit) };
-    adx_name_arrays(&k, &results, file->fn, kind);
+    adx_name_arrays(&k, &results, file, kind);
     q->outputs = results.length[0] + results.length[1];
     bool ok = adx_begin_writing(&k);
     if (ok && !k.unrolled)

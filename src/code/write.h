@@ -10,6 +10,32 @@
 
 ADX_SELDOM_BEGIN
 
+// What a dialect has instead of <math.h>, and how code reads an array. NVRTC
+// has no headers.
+static void adx_say_dialect(adx_text *t)
+{
+    static const char opencl[] =
+        "#ifdef cl_khr_fp64\n"
+        "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+        "#endif\n"
+        "#pragma OPENCL FP_CONTRACT OFF\n\n";
+    static const char cuda[] =
+        "#if defined __CUDACC_RTC__ || defined __HIPCC_RTC__\n"
+        "#define NAN __int_as_float(0x7fffffff)\n"
+        "#define HUGE_VALF __int_as_float(0x7f800000)\n"
+        "#define HUGE_VAL __longlong_as_double(0x7ff0000000000000LL)\n"
+        "#else\n"
+        "#ifdef __HIPCC__\n"
+        "#include <hip/hip_runtime.h>\n"
+        "#endif\n"
+        "#include <math.h>\n"
+        "#endif\n\n";
+    const char *top = t->dialect == ADREV_OPENCL ? opencl : cuda;
+    adx_put_text(t, top, strlen(top));
+    adx_say(t, "#define %s_AT(array, i) array[(i) * array##_stride]\n\n",
+            t->name);
+}
+
 // Writes the top of the file. In a header its comment says what is true of each
 // function.
 static void adx_say_top(const adx_c_file *file)
@@ -27,7 +53,9 @@ static void adx_say_top(const adx_c_file *file)
         adx_put_text(t, includes, strlen(includes));
         adx_say(t, "\"\n");
     }
-    if (!t->header)
+    if (t->dialect != ADREV_C99)
+        adx_say_dialect(t);
+    else if (!t->header)
         adx_say(t, "#include <math.h>\n\n");
     else
         adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did "
@@ -136,12 +164,16 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
         || (o->casadi && (o->single || fn->variables < fn->n)) || (declared && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))
-        || !adx_is_includable(o->header))
+        || !adx_is_includable(o->header)
+        || (o->dialect == ADREV_C99 ? o->common > 0
+            : (unsigned)o->dialect > ADREV_CUDA || declared || o->casadi
+              || loaded || o->common > fn->n))
         return ADREV_ESHAPE;
     adx_text t = { .write = write, .user = user,
                    .name = o->name == NULL ? "f" : o->name,
                    .real = o->single ? "float" : "double",
                    .single = o->single, .absorbing = o->absorbing,
+                   .dialect = o->dialect,
                    .exported = o->exported, .loaded = loaded,
                    .header = form == ADX_FORM_header };
     adx_c_file file = { .fn = fn, .options = o, .asked = functions, .text = &t,

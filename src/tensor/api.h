@@ -327,9 +327,9 @@ ADX_TRY ad_status ad_tensor_compile(ad_tensor *t,
 //
 //   returns      as ad_tensor_bind; ADREV_ESHAPE: no such function, no such
 //                name, a gradient of what is not one number, a header without
-//                `exported`, or casadi; what is refused with arguments: see
-//                the options' reason; ADREV_ESYNTAX: an argument is no size of
-//                the text; ADREV_EEXTERNAL: what has no C text
+//                `exported`, casadi or a dialect; what is refused with
+//                arguments: see the options' reason; ADREV_ESYNTAX: an argument
+//                is no size of the text; ADREV_EEXTERNAL: what has no C text
 //   see          tests/tensor/written.c, tests/tensor/sizes.c
 ADX_TRY ad_status ad_tensor_write_c(ad_tensor *t, const ad_c_options *options,
                                     ad_write_fn *write, void *user,

@@ -467,7 +467,8 @@ static ad_status adx_check_text_options(const ad_tensor *t,
 {
     const unsigned can = ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
                        | ADREV_C_GRADIENT | ADREV_C_HVP;
-    if ((asked & ~can) != 0 || o->casadi
+    if ((asked & ~can) != 0 || o->casadi || o->dialect != ADREV_C99
+        || o->common > 0
         || (asked & ADREV_C_GRADIENT && !adx_is_scalar_text(t))
         || (o->header != NULL && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))

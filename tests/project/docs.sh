@@ -120,25 +120,35 @@ for page in README.md docs/tensor-language.md; do
     done
 done
 
-# Of docs/adapters.md those whose library is there: the first line of a program
-# says what it is linked with.
-page=docs/adapters.md
-for i in $(seq "$(grep -c '^```c$' "$root/$page")"); do
-    block c $i > "$dir/adapter$i.c"
+# Of two pages those whose library is there: the first line of a program says
+# what it is linked with.
+linked() {
+    block c "$1" > "$dir/linked$1.c"
     # It may ask pkg-config.
-    words=$(sed -n '1s/.*program.c //p' "$dir/adapter$i.c")
+    words=$(sed -n '1s/.*program.c //p' "$dir/linked$1.c")
     eval "libraries=\"$words\"" 2> /dev/null || libraries=-lmissing
     # shellcheck disable=SC2086  # flags are lists
-    if echo 'int main(void) { return 0; }' \
+    if ! echo 'int main(void) { return 0; }' \
         | "$cc" -x c - -o "$dir/empty" $libraries 2> /dev/null; then
-        sed 's/^#define ADREV_IMPLEMENTATION.*//' "$dir/adapter$i.c" \
-            > "$dir/linked.c"
-        "$cc" $flags -I"$root/adapters" "$dir/linked.c" "$dir/all.o" \
-            -o "$dir/adapter" $libraries -pthread
-        check "program $i of $page" "$("$dir/adapter" 2>&1)" "$(block text $i)"
-    else
-        echo "docs.sh: skipped, program $i of $page needs $words"
+        echo "docs.sh: skipped, program $1 of $page needs $words"
+        return
     fi
+    sed 's/^#define ADREV_IMPLEMENTATION.*//' "$dir/linked$1.c" \
+        > "$dir/linked.c"
+    # shellcheck disable=SC2086  # flags are lists
+    "$cc" $flags -I"$root/adapters" "$dir/linked.c" "$dir/all.o" \
+        -o "$dir/linked" $libraries -pthread
+    got=$("$dir/linked" 2>&1)
+    if [ "$got" = "no device" ]; then
+        echo "docs.sh: skipped, program $1 of $page finds no device"
+    else
+        check "program $1 of $page" "$got" "$(block text "$1")"
+    fi
+}
+for page in docs/adapters.md docs/kernels.md; do
+    for i in $(seq "$(grep -c '^```c$' "$root/$page")"); do
+        linked "$i"
+    done
 done
 
 # The ways of porting.md: three programs of C, one of C++, and one file that is
