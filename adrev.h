@@ -3951,6 +3951,7 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
  *                    ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
+ *   offers  adx_each_op adx_each_op_of
  * ========================================================================== */
 
 // a where the condition holds, else b. Both are evaluated; the one that is not
@@ -4076,6 +4077,68 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
 #define ad_fmin ad_min
 #define ad_fmax ad_max
 
+// A row of the operator table as loops over n elements. The first loop computes
+// the values; each further loop computes one partial, if there is room for it.
+// A step function has no partials.
+typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
+                       ad_real *const d[3]);
+
+// What ad_each does with each element.
+typedef struct adx_each_op {
+    adx_loops *loops;           // NULL: not an operation, but a comparison
+    ad_opcode op;
+    unsigned char arity;
+    bool step;
+} adx_each_op;
+
+#define ADX_DEFINE(name, ...)                                               \
+    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
+                                  ad_real v[], ad_real *const d[3]);
+ADREV_OPS(ADX_DEFINE)
+ADREV_STEPS(ADX_DEFINE)
+#undef ADX_DEFINE
+ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a, ptrdiff_t inca,
+                        const ad_rev *b, ptrdiff_t incb, const ad_rev *c,
+                        ptrdiff_t incc, ad_rev *y, ptrdiff_t incy);
+
+// The row of a code. Where the compiler knows the code, it refers to the loops
+// of that row alone, so the linker leaves out all others: 49 kB of a firmware.
+ADX_INLINE adx_each_op adx_each_op_of(ad_opcode op)
+{
+    adx_each_op row = ADX_ZERO;
+    row.op = op;
+#define ADX_DEFINE(name, n, ...)                                            \
+    case ADREV_OP_##name: row.loops = adx_loops_##name; row.arity = n; break;
+#define ADX_DEFINE_STEP(name, ...)                                          \
+    case ADREV_OP_##name:                                                   \
+        row.loops = adx_loops_##name;                                       \
+        row.arity = 1;                                                      \
+        row.step = true;                                                    \
+        break;
+    switch ((int)op) {
+    ADREV_OPS(ADX_DEFINE)
+    ADREV_STEPS(ADX_DEFINE_STEP)
+    default: break;
+    }
+#undef ADX_DEFINE
+#undef ADX_DEFINE_STEP
+    return row;
+}
+
+ADX_INLINE void adx_each(adx_each_op row, size_t n, const ad_rev *a,
+                         const ad_rev *b, const ad_rev *c, ad_rev *y)
+{
+    adx_each_s(row, n, a, 1, b, 1, c, 1, y, 1);
+}
+
+#if (defined __GNUC__ || defined __clang__) && defined __OPTIMIZE__
+#define ADX_EACH(each, op, ...)                                             \
+    (__builtin_constant_p(op) ? adx_##each(adx_each_op_of(op), __VA_ARGS__)     \
+                              : (ad_##each)(op, __VA_ARGS__))
+#define ad_each(...)   ADX_EACH(each, __VA_ARGS__)
+#define ad_each_s(...) ADX_EACH(each_s, __VA_ARGS__)
+#endif
+
 // With ADREV_DEBUG each statement knows its place in the source.
 #if ADREV_DEBUG
 #define ADX_PLACED(call) (adx_here(__FILE__, __LINE__), call)
@@ -4103,6 +4166,8 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
 #define ad_axpy_s(...)      ADX_PLACED(ad_axpy_s(__VA_ARGS__))
 #define ad_scale(...)       ADX_PLACED(ad_scale(__VA_ARGS__))
 #define ad_scale_s(...)     ADX_PLACED(ad_scale_s(__VA_ARGS__))
+#undef ad_each
+#undef ad_each_s
 #define ad_each(...)        ADX_PLACED(ad_each(__VA_ARGS__))
 #define ad_each_s(...)      ADX_PLACED(ad_each_s(__VA_ARGS__))
 #define ad_matvec(...)      ADX_PLACED(ad_matvec(__VA_ARGS__))
@@ -5999,6 +6064,23 @@ static uint64_t adx_known_id(uint64_t id)
     return adx_compound(x.job, x.seq);
 }
 
+// How many arguments an operation has. (The table of core/table says so, too,
+// but with it come the texts of all operations.)
+static unsigned adx_arity_of(ad_opcode code)
+{
+#define ADX_ARITY(name, n, ...) [ADREV_OP_##name] = n,
+#define ADX_ARITY_STEP(name, ...) [ADREV_OP_##name] = 1,
+#define ADX_ARITY_TEST(name, ...) [ADREV_OP_##name] = 2,
+    static const unsigned char arity[ADREV_OP_COUNT] = {
+        ADREV_OPS(ADX_ARITY) ADREV_STEPS(ADX_ARITY_STEP)
+        ADREV_COMPARISONS(ADX_ARITY_TEST) [ADREV_OP_detach] = 1
+    };
+#undef ADX_ARITY
+#undef ADX_ARITY_STEP
+#undef ADX_ARITY_TEST
+    return arity[code];
+}
+
 static void adx_tell_hook(ad_operation *told, ad_rev result)
 {
     const ad_hooks *hooks = &adx_now.tape->hooks;
@@ -6046,7 +6128,7 @@ ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
                                             ad_rev c, ad_real fc)
 {
     const ad_real d[3] = { fa, fb, fc };
-    unsigned n = (unsigned)ad_op_table()[code].arity;
+    unsigned n = adx_arity_of(code);
     ad_operation told;
     if (adx_begin_telling(&told, code, n, a, b, c) == 0)
         return adx_passive(v);
@@ -6067,7 +6149,7 @@ ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
 ADX_NOINLINE static ad_rev adx_observe_any(ad_opcode code, ad_real v, ad_rev a,
                                            ad_rev b, ad_rev c)
 {
-    unsigned n = (unsigned)ad_op_table()[code].arity;
+    unsigned n = adx_arity_of(code);
     ad_operation told;
     if (adx_begin_telling(&told, code, n, a, b, c) == 0)
         return adx_passive(v);
@@ -6111,7 +6193,7 @@ ADX_NOINLINE ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
                                        ad_real fa, ad_rev b, ad_real fb,
                                        ad_rev c, ad_real fc)
 {
-    unsigned n = (unsigned)ad_op_table()[code].arity;
+    unsigned n = adx_arity_of(code);
     return adx_trace(code, v, n, a, fa, b, fb, c, fc);
 }
 
@@ -6129,7 +6211,7 @@ ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
                                    ad_rev b)
 {
     const ad_rev none = ADX_ZERO;
-    bool one = ad_op_table()[code].arity == 1;
+    bool one = adx_arity_of(code) == 1;
     ad_operation told = { .code = code, .arg = {
         adx_known_here(a), one ? none : adx_known_here(b), none } };
     if ((told.arg[0].seq | told.arg[1].seq) != 0)
@@ -7374,11 +7456,21 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
                           uint64_t step)
 {
+#if ADX_WORDS
     uint64_t other = 0;
 
     for (size_t i = 0; i < n; i++, id += step)
         other |= adx_word(&x[i]) ^ id;
     return other == 0;
+#else
+    const uint32_t job = (uint32_t)(id >> 32);
+    uint32_t seq = (uint32_t)id;
+    uint32_t other = 0;
+
+    for (size_t i = 0; i < n; i++, seq += (uint32_t)step)
+        other |= (x[i].job ^ job) | (x[i].seq ^ seq);
+    return other == 0;
+#endif
 }
 
 // The adjoints or tangents of x, which may lie on another tape.
@@ -7417,21 +7509,17 @@ ADX_INLINE bool adx_is_early(const ad_rev *x, const adx_segment *s,
 #endif
 }
 
-ADX_INLINE bool adx_is_newest(const ad_tape *t, const ad_rev *x)
-{
-    return t->segments == 1
-        && adx_is_early(x, t->segment, (uint32_t)adx_live(t)->seq);
-}
-
 // Checks values that are not all of the newest segment. `some`: constants are
 // allowed, unless all are constants.
 ADX_SELDOM static ad_status adx_check_others(const ad_tape *t, size_t n,
                                              const ad_rev x[], bool some)
 {
+    const adx_segment *last = &t->segment[t->segments - 1];
+    const uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
     size_t constants = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (ADREV_FIXED && adx_is_newest(t, &x[i]))
+        if (ADREV_FIXED && adx_is_early(&x[i], last, length))
             continue;
         else if (x[i].job == 0)
             constants++;
@@ -9741,14 +9829,17 @@ static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
 // find out.
 static adx_ids adx_ids_of_corners(const adx_view *a)
 {
-    adx_ids ids = {0};
+    static const adx_ids none;
+    adx_ids ids = none;
     if (a->x == NULL || adx_view_size(a) == 0)
         return ids;
     ptrdiff_t across = (ptrdiff_t)(a->cols - 1) * a->cs;
     ptrdiff_t down = (ptrdiff_t)(a->rows - 1) * a->rs;
     const ptrdiff_t corner[4] = { 0, across, down, across + down };
     for (int i = 0; i < 4; i++)
-        if ((a->x[corner[i]].job != (uint32_t)adx_now.job
+        if ((i & 1 && a->cols == 1) || (i & 2 && a->rows == 1))
+            continue;                   // it is one of the others
+        else if ((a->x[corner[i]].job != (uint32_t)adx_now.job
              && !adx_member(adx_now.tape, a->x[corner[i]]))
             || a->x[corner[i]].seq <= ADX_SINCE)
             return ids;
@@ -9757,7 +9848,7 @@ static adx_ids adx_ids_of_corners(const adx_view *a)
     uint32_t col = a->cols == 1 ? 0 : a->x[a->cs].seq - base;
     if (a->x[corner[3]].seq == base + (uint32_t)(a->rows - 1) * row
                              + (uint32_t)(a->cols - 1) * col)
-        ids = (adx_ids){ .base = base, .row = row, .col = col };
+        ids.base = base, ids.row = row, ids.col = col;
     return ids;
 }
 
@@ -10026,9 +10117,9 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
  * operations on elements. Sweeps are the same for all: a loop over each span.
  *
  *   needs   tape/layout sweep/sweep array/operands
- *   offers  adx_axpy adx_inner_product adx_finite_all adx_copy_few
- *           adx_finite_few adx_zeros adx_chain adx_linear adx_linear_rule
- *           adx_part adx_seal_linear adx_add_linear adx_sum_of
+ *   offers  adx_axpy adx_products adx_inner_product adx_finite_all
+ *           adx_copy_few adx_finite_few adx_zeros adx_chain adx_linear
+ *           adx_linear_rule adx_part adx_seal_linear adx_add_linear adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -10045,15 +10136,39 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
         y[i] += a * x[i];
 }
 
+// A scalar product with strides. It adds in the order of adx_inner_product, so
+// it has the same bits: a value does not depend on which of its operands are
+// recorded.
+static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
+                            const ad_real y[], ptrdiff_t ys)
+{
+    ad_real total = 0;
+    size_t i = 0;
+    if (n >= 8) {
+        ad_real sum[8] = {0};
+        for (; i + 8 <= n; i += 8, x += 8 * xs, y += 8 * ys)
+            for (int k = 0; k < 8; k++)
+                sum[k] += x[k * xs] * y[k * ys];
+        for (int k = 0; k < 4; k++)
+            sum[k] += sum[k + 4];
+        total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+    for (; i < n; i++, x += xs, y += ys)
+        total += *x * *y;
+    return total;
+}
+
 // A scalar product in eight running sums, however wide a register is: in a
 // single sum every addition would wait for the one before, and with a number of
 // sums that depends on the register the last bits would, too.
 ADX_APART ad_real adx_inner_product(size_t n, const ad_real x[],
                                     const ad_real y[])
 {
+#ifndef ADX_LANES
+    return adx_products(n, x, 1, y, 1);
+#else
     ad_real total = 0;
     size_t i = 0;
-#ifdef ADX_LANES
     const size_t half = 4 / ADX_ACROSS;
     adx_lanes sum[8 / ADX_ACROSS] = { {0} };
     for (; i + 8 <= n; i += 8)
@@ -10064,10 +10179,10 @@ ADX_APART ad_real adx_inner_product(size_t n, const ad_real x[],
         sum[r] += sum[r + half];
         total += adx_total(&sum[r]);
     }
-#endif
     for (x += i, y += i; i < n; i++)
         total += *x++ * *y++;
     return total;
+#endif
 }
 
 // The sum of all a x. Each product is made by itself, because the sum of x
@@ -10252,7 +10367,8 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
 {
     const adx_linear *s = (const adx_linear *)e;
     (void)scratch;
-    return W == 1 ? adx_linear_reverse_w(s, adj, 1)
+    return ADREV_FIXED ? adx_linear_reverse_w(s, adj, W)
+         : W == 1 ? adx_linear_reverse_w(s, adj, 1)
          : W == 4 ? adx_linear_reverse_w(s, adj, 4)
          : adx_linear_reverse_w(s, adj, W);
 }
@@ -10394,9 +10510,10 @@ static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
 /* === array/sums =============================================================
  * Sums, operations element by element, and softmax.
  *
- *   needs   number/recording tape/layout array/operands array/linear
- *   offers  adx_products adx_scalar_product adx_length adx_largest
- *           adx_loops_of adx_softmax adx_softmax_rule
+ *   needs   number/recording number/fronts tape/layout array/operands
+ *           array/linear
+ *   offers  adx_scalar_product adx_length adx_largest adx_any_each_op
+ *           adx_softmax adx_softmax_rule
  * ========================================================================== */
 
 /* --- sums ---------------------------------------------------------------- */
@@ -10410,25 +10527,6 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     for (size_t i = 0; i < n; i++)
         v += adx_element(&part.x, 0, i);
     return adx_sum_of(v, n, &part);
-}
-
-// A scalar product with strides. It adds in the order of adx_inner_product, so
-// it has the same bits: a value does not depend on which of its operands are
-// recorded.
-static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
-                            const ad_real y[], ptrdiff_t ys)
-{
-    ad_real sum[8] = {0};
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8, x += 8 * xs, y += 8 * ys)
-        for (int k = 0; k < 8; k++)
-            sum[k] += x[k * xs] * y[k * ys];
-    for (int k = 0; k < 4; k++)
-        sum[k] += sum[k + 4];
-    ad_real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    for (; i < n; i++, x += xs, y += ys)
-        total += *x * *y;
-    return total;
 }
 
 static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
@@ -10616,12 +10714,6 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
                        ADX_BASE(s), i);
 }
 
-// A row of the operator table as loops over n elements. The first loop computes
-// the values; each further loop computes one partial, if there is room for it.
-// A step function has no partials.
-typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
-                       ad_real *const d[3]);
-
 #define ADX_LOOP(to, value)                                                 \
     for (size_t i = 0; i < n; i++)                                          \
         (to)[i] = value
@@ -10632,8 +10724,8 @@ typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
 #define ADX_LOOPS_2(name) ADX_LOOPS_1(name); ADX_LOOP_IF(d[1], adx_fy_##name)
 #define ADX_LOOPS_3(name) ADX_LOOPS_2(name); ADX_LOOP_IF(d[2], adx_fz_##name)
 #define ADX_ROW(name, arity, ...)                                           \
-    static void adx_loops_##name(size_t n, const ad_real *const x[3],       \
-                                 ad_real v[], ad_real *const d[3])          \
+    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
+                                  ad_real v[], ad_real *const d[3])         \
     {                                                                       \
         const ad_real *a = x[0];                                            \
         const ad_real *b = x[1];                                            \
@@ -10642,8 +10734,8 @@ typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
         ADX_LOOPS_##arity(name);                                            \
     }
 #define ADX_STEP(name, ...)                                                 \
-    static void adx_loops_##name(size_t n, const ad_real *const x[3],       \
-                                 ad_real v[], ad_real *const d[3])          \
+    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
+                                  ad_real v[], ad_real *const d[3])         \
     {                                                                       \
         (void)d;                                                            \
         ADX_LOOP(v, adx_f_##name(x[0][i]));                                 \
@@ -10658,32 +10750,16 @@ ADREV_STEPS(ADX_STEP)
 #undef ADX_LOOPS_2
 #undef ADX_LOOPS_3
 
-#define ADX_ROW(name, ...) [ADREV_OP_##name] = adx_loops_##name,
-static adx_loops *adx_loops_of(ad_opcode op)
-{
-    static adx_loops *const rows[ADREV_OP_COUNT] = {
-        ADREV_OPS(ADX_ROW)
-        ADREV_STEPS(ADX_ROW)
-    };
-    return (unsigned)op >= ADREV_OP_COUNT ? NULL : rows[op];
-}
-
-static bool adx_is_step(ad_opcode op)
-{
-#define ADX_STEP(name, ...) [ADREV_OP_##name] = true,
-    static const bool rows[ADREV_OP_COUNT] = { ADREV_STEPS(ADX_STEP) };
-    return rows[op];
-}
-#undef ADX_ROW
-#undef ADX_STEP
+// The row of a code that is known only now.
+ADX_APART adx_each_op adx_any_each_op(ad_opcode op) { return adx_each_op_of(op); }
 
 // The value of an operation at a single element.
-static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
+static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
 {
     const ad_real *const at[3] = { &x, &y, &z };
     ad_real *const none[3] = { NULL, NULL, NULL };
     ad_real v;
-    adx_loops_of(op)(1, at, &v, none);
+    row.loops(1, at, &v, none);
     return v;
 }
 
@@ -10696,22 +10772,23 @@ static ad_real adx_uniform(ad_opcode op, size_t k)
          : op == ADREV_OP_neg ? -1 : 0;
 }
 
-#define ADX_TOGETHER 64         // elements that are worked on at a time
+#define ADX_TOGETHER (ADREV_FIXED ? 8 : 64)     // elements that are worked on
+                                                // at a time
 
 // Elements from .. from + n. The operands are packed into small arrays that
 // stay in the cache, so that one loop per formula serves every stride. The
 // partials are written where the statement stores them.
-static void adx_each_piece(ad_opcode op, size_t from, size_t n,
+static void adx_each_piece(adx_each_op row, size_t from, size_t n,
                            const adx_part part[], adx_linear *s, ad_rev y[],
                            ptrdiff_t incy)
 {
-    size_t arity = (size_t)ad_op_table()[op].arity;
-    ad_real given[3][ADX_TOGETHER] = { {0} };
+    ad_real given[3][ADX_TOGETHER];
     ad_real v[ADX_TOGETHER];
-    const ad_real *const x[3] = { given[0], given[1], given[2] };
+    const ad_real *const x[3] = { given[0], given[row.arity > 1 ? 1 : 0],
+                                  given[row.arity > 2 ? 2 : 0] };
     ad_real *d[3] = { NULL, NULL, NULL };
 
-    for (size_t k = 0; k < 3 && k < arity; k++) {
+    for (size_t k = 0; k < 3 && k < row.arity; k++) {
         adx_view piece = part[k].x;
         piece.v += (ptrdiff_t)from * piece.cs * piece.unit;
         piece.cols = n;
@@ -10719,20 +10796,20 @@ static void adx_each_piece(ad_opcode op, size_t from, size_t n,
         if (s != NULL && s->span[k].d != NULL)
             d[k] = s->span[k].d + from;
     }
-    adx_loops_of(op)(n, x, v, d);
+    row.loops(n, x, v, d);
 #if ADREV_COUNT
     for (size_t i = 0; i < n; i++)
-        adx_count_op(op, s == NULL ? 0 : (unsigned)arity);
+        adx_count_op(row.op, s == NULL ? 0 : (unsigned)row.arity);
 #endif
     adx_put_results(ADX_BASE(s), from, n, v,
                     &y[(ptrdiff_t)from * incy], incy);
 }
 
-static void adx_record_each(ad_opcode op, size_t n, const adx_part part[],
+static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
                             adx_linear *s, ad_rev y[], ptrdiff_t incy)
 {
     for (size_t from = 0; from < n; from += ADX_TOGETHER)
-        adx_each_piece(op, from,
+        adx_each_piece(row, from,
                        n - from < ADX_TOGETHER ? n - from : ADX_TOGETHER,
                        part, s, y, incy);
     if (s != NULL)
@@ -10741,27 +10818,26 @@ static void adx_record_each(ad_opcode op, size_t n, const adx_part part[],
 
 // The results of a step function are constants and make no statement. The trace
 // hook is told of each of them as of a single operation.
-static void adx_watch_steps(ad_opcode op, const adx_view *a)
+static void adx_watch_steps(adx_each_op row, const adx_view *a)
 {
     for (size_t i = 0; i < a->cols; i++) {
         ad_rev x = a->x[adx_offset(a, 0, i)];
         if (x.job != 0)
-            adx_observed(op, adx_value_of(op, x.v, 0, 0), x, x);
+            adx_observed(row.op, adx_value_of(row, x.v, 0, 0), x, x);
     }
 }
 
 // The operation becomes one linear statement with n results and a span for each
 // operand. Sums and differences have a scale instead of partials.
-ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
-                         ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
-                         const ad_rev *c, ptrdiff_t incc, ad_rev *y,
-                         ptrdiff_t incy)
+ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a, ptrdiff_t inca,
+                        const ad_rev *b, ptrdiff_t incb, const ad_rev *c,
+                        ptrdiff_t incc, ad_rev *y, ptrdiff_t incy)
 {
-    if (adx_loops_of(op) == NULL) {
+    const size_t arity = row.arity;
+    if (row.loops == NULL) {
         adx_failed(ADREV_ESHAPE);
         return;
     }
-    size_t arity = (size_t)ad_op_table()[op].arity;
     if (adx_missing_s(n, a, inca) || (arity > 1 && adx_missing_s(n, b, incb))
         || (arity > 2 && adx_missing_s(n, c, incc))
         || adx_missing_s(n, y, incy))
@@ -10770,18 +10846,25 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
                          { .x = adx_vector(n, b, incb) },
                          { .x = adx_vector(n, c, incc) } };
     for (size_t k = 0; k < 3; k++) {
-        ad_real scale = adx_uniform(op, k);
+        ad_real scale = adx_uniform(row.op, k);
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     }
-    bool step = adx_is_step(op);
-    if (step && ADX_TRACED)
-        adx_watch_steps(op, &part[0].x);
-    adx_linear *s = step ? NULL : adx_add_linear(n, true, arity, part);
-    adx_tell_array(ADREV_ARRAY_each, op, ADX_BASE(s),
+    if (row.step && ADX_TRACED)
+        adx_watch_steps(row, &part[0].x);
+    adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, part);
+    adx_tell_array(ADREV_ARRAY_each, row.op, ADX_BASE(s),
                    &part[0].x, arity > 1 ? &part[1].x : NULL,
                    arity > 2 ? &part[2].x : NULL);
-    adx_record_each(op, n, part, s, y, incy);
+    adx_record_each(row, n, part, s, y, incy);
+}
+
+ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
+                         ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                         const ad_rev *c, ptrdiff_t incc, ad_rev *y,
+                         ptrdiff_t incy)
+{
+    adx_each_s(adx_any_each_op(op), n, a, inca, b, incb, c, incc, y, incy);
 }
 
 /* --- softmax ------------------------------------------------------------- */
@@ -11023,11 +11106,11 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     bool fast = W == 1 && !care && !ADREV_COUNT;
     if (fast && s->n == 1)
         adx_column_reverse(s, adj);
-    else if (fast && adx_rows_fit(&s->b_ids))
+    else if (!ADREV_FIXED && fast && adx_rows_fit(&s->b_ids))
         adx_product_fast(s, adj);
-    else if (W == 4 && !care)
+    else if (!ADREV_FIXED && W == 4 && !care)
         adx_product_reverse_w(s, adj, 4, false);
-    else if (W == 8 && !care)
+    else if (!ADREV_FIXED && W == 8 && !care)
         adx_product_reverse_w(s, adj, 8, false);
     else
         adx_product_reverse_w(s, adj, W, true);

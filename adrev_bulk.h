@@ -387,7 +387,7 @@ static ad_rev adx_bulk_traced(ad_opcode op, ad_rev a, ad_rev b, ad_rev c)
     ad_real d[3] = { 0, 0, 0 };
     ad_real *const to[3] = { &d[0], &d[1], &d[2] };
     ad_real v;
-    adx_loops_of(op)(1, x, &v, to);
+    adx_any_each_op(op).loops(1, x, &v, to);
     return adx_traced(op, v, a, d[0], b, d[1], c, d[2]);
 }
 

@@ -6,9 +6,9 @@
  * operations on elements. Sweeps are the same for all: a loop over each span.
  *
  *   needs   tape/layout sweep/sweep array/operands
- *   offers  adx_axpy adx_inner_product adx_finite_all adx_copy_few
- *           adx_finite_few adx_zeros adx_chain adx_linear adx_linear_rule
- *           adx_part adx_seal_linear adx_add_linear adx_sum_of
+ *   offers  adx_axpy adx_products adx_inner_product adx_finite_all
+ *           adx_copy_few adx_finite_few adx_zeros adx_chain adx_linear
+ *           adx_linear_rule adx_part adx_seal_linear adx_add_linear adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -25,15 +25,39 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
         y[i] += a * x[i];
 }
 
+// A scalar product with strides. It adds in the order of adx_inner_product, so
+// it has the same bits: a value does not depend on which of its operands are
+// recorded.
+static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
+                            const ad_real y[], ptrdiff_t ys)
+{
+    ad_real total = 0;
+    size_t i = 0;
+    if (n >= 8) {
+        ad_real sum[8] = {0};
+        for (; i + 8 <= n; i += 8, x += 8 * xs, y += 8 * ys)
+            for (int k = 0; k < 8; k++)
+                sum[k] += x[k * xs] * y[k * ys];
+        for (int k = 0; k < 4; k++)
+            sum[k] += sum[k + 4];
+        total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+    for (; i < n; i++, x += xs, y += ys)
+        total += *x * *y;
+    return total;
+}
+
 // A scalar product in eight running sums, however wide a register is: in a
 // single sum every addition would wait for the one before, and with a number of
 // sums that depends on the register the last bits would, too.
 ADX_APART ad_real adx_inner_product(size_t n, const ad_real x[],
                                     const ad_real y[])
 {
+#ifndef ADX_LANES
+    return adx_products(n, x, 1, y, 1);
+#else
     ad_real total = 0;
     size_t i = 0;
-#ifdef ADX_LANES
     const size_t half = 4 / ADX_ACROSS;
     adx_lanes sum[8 / ADX_ACROSS] = { {0} };
     for (; i + 8 <= n; i += 8)
@@ -44,10 +68,10 @@ ADX_APART ad_real adx_inner_product(size_t n, const ad_real x[],
         sum[r] += sum[r + half];
         total += adx_total(&sum[r]);
     }
-#endif
     for (x += i, y += i; i < n; i++)
         total += *x++ * *y++;
     return total;
+#endif
 }
 
 // The sum of all a x. Each product is made by itself, because the sum of x
@@ -232,7 +256,8 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
 {
     const adx_linear *s = (const adx_linear *)e;
     (void)scratch;
-    return W == 1 ? adx_linear_reverse_w(s, adj, 1)
+    return ADREV_FIXED ? adx_linear_reverse_w(s, adj, W)
+         : W == 1 ? adx_linear_reverse_w(s, adj, 1)
          : W == 4 ? adx_linear_reverse_w(s, adj, 4)
          : adx_linear_reverse_w(s, adj, W);
 }

@@ -223,14 +223,17 @@ static bool adx_even_at(const adx_view *a, const adx_ids *ids, size_t i)
 // find out.
 static adx_ids adx_ids_of_corners(const adx_view *a)
 {
-    adx_ids ids = {0};
+    static const adx_ids none;
+    adx_ids ids = none;
     if (a->x == NULL || adx_view_size(a) == 0)
         return ids;
     ptrdiff_t across = (ptrdiff_t)(a->cols - 1) * a->cs;
     ptrdiff_t down = (ptrdiff_t)(a->rows - 1) * a->rs;
     const ptrdiff_t corner[4] = { 0, across, down, across + down };
     for (int i = 0; i < 4; i++)
-        if ((a->x[corner[i]].job != (uint32_t)adx_now.job
+        if ((i & 1 && a->cols == 1) || (i & 2 && a->rows == 1))
+            continue;                   // it is one of the others
+        else if ((a->x[corner[i]].job != (uint32_t)adx_now.job
              && !adx_member(adx_now.tape, a->x[corner[i]]))
             || a->x[corner[i]].seq <= ADX_SINCE)
             return ids;
@@ -239,7 +242,7 @@ static adx_ids adx_ids_of_corners(const adx_view *a)
     uint32_t col = a->cols == 1 ? 0 : a->x[a->cs].seq - base;
     if (a->x[corner[3]].seq == base + (uint32_t)(a->rows - 1) * row
                              + (uint32_t)(a->cols - 1) * col)
-        ids = (adx_ids){ .base = base, .row = row, .col = col };
+        ids.base = base, ids.row = row, ids.col = col;
     return ids;
 }
 

@@ -137,11 +137,11 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     bool fast = W == 1 && !care && !ADREV_COUNT;
     if (fast && s->n == 1)
         adx_column_reverse(s, adj);
-    else if (fast && adx_rows_fit(&s->b_ids))
+    else if (!ADREV_FIXED && fast && adx_rows_fit(&s->b_ids))
         adx_product_fast(s, adj);
-    else if (W == 4 && !care)
+    else if (!ADREV_FIXED && W == 4 && !care)
         adx_product_reverse_w(s, adj, 4, false);
-    else if (W == 8 && !care)
+    else if (!ADREV_FIXED && W == 8 && !care)
         adx_product_reverse_w(s, adj, 8, false);
     else
         adx_product_reverse_w(s, adj, W, true);

@@ -3,9 +3,10 @@
 /* === array/sums =============================================================
  * Sums, operations element by element, and softmax.
  *
- *   needs   number/recording tape/layout array/operands array/linear
- *   offers  adx_products adx_scalar_product adx_length adx_largest
- *           adx_loops_of adx_softmax adx_softmax_rule
+ *   needs   number/recording number/fronts tape/layout array/operands
+ *           array/linear
+ *   offers  adx_scalar_product adx_length adx_largest adx_any_each_op
+ *           adx_softmax adx_softmax_rule
  * ========================================================================== */
 
 /* --- sums ---------------------------------------------------------------- */
@@ -19,25 +20,6 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     for (size_t i = 0; i < n; i++)
         v += adx_element(&part.x, 0, i);
     return adx_sum_of(v, n, &part);
-}
-
-// A scalar product with strides. It adds in the order of adx_inner_product, so
-// it has the same bits: a value does not depend on which of its operands are
-// recorded.
-static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
-                            const ad_real y[], ptrdiff_t ys)
-{
-    ad_real sum[8] = {0};
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8, x += 8 * xs, y += 8 * ys)
-        for (int k = 0; k < 8; k++)
-            sum[k] += x[k * xs] * y[k * ys];
-    for (int k = 0; k < 4; k++)
-        sum[k] += sum[k + 4];
-    ad_real total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    for (; i < n; i++, x += xs, y += ys)
-        total += *x * *y;
-    return total;
 }
 
 static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
@@ -225,12 +207,6 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
                        ADX_BASE(s), i);
 }
 
-// A row of the operator table as loops over n elements. The first loop computes
-// the values; each further loop computes one partial, if there is room for it.
-// A step function has no partials.
-typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
-                       ad_real *const d[3]);
-
 #define ADX_LOOP(to, value)                                                 \
     for (size_t i = 0; i < n; i++)                                          \
         (to)[i] = value
@@ -241,8 +217,8 @@ typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
 #define ADX_LOOPS_2(name) ADX_LOOPS_1(name); ADX_LOOP_IF(d[1], adx_fy_##name)
 #define ADX_LOOPS_3(name) ADX_LOOPS_2(name); ADX_LOOP_IF(d[2], adx_fz_##name)
 #define ADX_ROW(name, arity, ...)                                           \
-    static void adx_loops_##name(size_t n, const ad_real *const x[3],       \
-                                 ad_real v[], ad_real *const d[3])          \
+    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
+                                  ad_real v[], ad_real *const d[3])         \
     {                                                                       \
         const ad_real *a = x[0];                                            \
         const ad_real *b = x[1];                                            \
@@ -251,8 +227,8 @@ typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
         ADX_LOOPS_##arity(name);                                            \
     }
 #define ADX_STEP(name, ...)                                                 \
-    static void adx_loops_##name(size_t n, const ad_real *const x[3],       \
-                                 ad_real v[], ad_real *const d[3])          \
+    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
+                                  ad_real v[], ad_real *const d[3])         \
     {                                                                       \
         (void)d;                                                            \
         ADX_LOOP(v, adx_f_##name(x[0][i]));                                 \
@@ -267,32 +243,16 @@ ADREV_STEPS(ADX_STEP)
 #undef ADX_LOOPS_2
 #undef ADX_LOOPS_3
 
-#define ADX_ROW(name, ...) [ADREV_OP_##name] = adx_loops_##name,
-static adx_loops *adx_loops_of(ad_opcode op)
-{
-    static adx_loops *const rows[ADREV_OP_COUNT] = {
-        ADREV_OPS(ADX_ROW)
-        ADREV_STEPS(ADX_ROW)
-    };
-    return (unsigned)op >= ADREV_OP_COUNT ? NULL : rows[op];
-}
-
-static bool adx_is_step(ad_opcode op)
-{
-#define ADX_STEP(name, ...) [ADREV_OP_##name] = true,
-    static const bool rows[ADREV_OP_COUNT] = { ADREV_STEPS(ADX_STEP) };
-    return rows[op];
-}
-#undef ADX_ROW
-#undef ADX_STEP
+// The row of a code that is known only now.
+ADX_APART adx_each_op adx_any_each_op(ad_opcode op) { return adx_each_op_of(op); }
 
 // The value of an operation at a single element.
-static ad_real adx_value_of(ad_opcode op, ad_real x, ad_real y, ad_real z)
+static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
 {
     const ad_real *const at[3] = { &x, &y, &z };
     ad_real *const none[3] = { NULL, NULL, NULL };
     ad_real v;
-    adx_loops_of(op)(1, at, &v, none);
+    row.loops(1, at, &v, none);
     return v;
 }
 
@@ -305,22 +265,23 @@ static ad_real adx_uniform(ad_opcode op, size_t k)
          : op == ADREV_OP_neg ? -1 : 0;
 }
 
-#define ADX_TOGETHER 64         // elements that are worked on at a time
+#define ADX_TOGETHER (ADREV_FIXED ? 8 : 64)     // elements that are worked on
+                                                // at a time
 
 // Elements from .. from + n. The operands are packed into small arrays that
 // stay in the cache, so that one loop per formula serves every stride. The
 // partials are written where the statement stores them.
-static void adx_each_piece(ad_opcode op, size_t from, size_t n,
+static void adx_each_piece(adx_each_op row, size_t from, size_t n,
                            const adx_part part[], adx_linear *s, ad_rev y[],
                            ptrdiff_t incy)
 {
-    size_t arity = (size_t)ad_op_table()[op].arity;
-    ad_real given[3][ADX_TOGETHER] = { {0} };
+    ad_real given[3][ADX_TOGETHER];
     ad_real v[ADX_TOGETHER];
-    const ad_real *const x[3] = { given[0], given[1], given[2] };
+    const ad_real *const x[3] = { given[0], given[row.arity > 1 ? 1 : 0],
+                                  given[row.arity > 2 ? 2 : 0] };
     ad_real *d[3] = { NULL, NULL, NULL };
 
-    for (size_t k = 0; k < 3 && k < arity; k++) {
+    for (size_t k = 0; k < 3 && k < row.arity; k++) {
         adx_view piece = part[k].x;
         piece.v += (ptrdiff_t)from * piece.cs * piece.unit;
         piece.cols = n;
@@ -328,20 +289,20 @@ static void adx_each_piece(ad_opcode op, size_t from, size_t n,
         if (s != NULL && s->span[k].d != NULL)
             d[k] = s->span[k].d + from;
     }
-    adx_loops_of(op)(n, x, v, d);
+    row.loops(n, x, v, d);
 #if ADREV_COUNT
     for (size_t i = 0; i < n; i++)
-        adx_count_op(op, s == NULL ? 0 : (unsigned)arity);
+        adx_count_op(row.op, s == NULL ? 0 : (unsigned)row.arity);
 #endif
     adx_put_results(ADX_BASE(s), from, n, v,
                     &y[(ptrdiff_t)from * incy], incy);
 }
 
-static void adx_record_each(ad_opcode op, size_t n, const adx_part part[],
+static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
                             adx_linear *s, ad_rev y[], ptrdiff_t incy)
 {
     for (size_t from = 0; from < n; from += ADX_TOGETHER)
-        adx_each_piece(op, from,
+        adx_each_piece(row, from,
                        n - from < ADX_TOGETHER ? n - from : ADX_TOGETHER,
                        part, s, y, incy);
     if (s != NULL)
@@ -350,27 +311,26 @@ static void adx_record_each(ad_opcode op, size_t n, const adx_part part[],
 
 // The results of a step function are constants and make no statement. The trace
 // hook is told of each of them as of a single operation.
-static void adx_watch_steps(ad_opcode op, const adx_view *a)
+static void adx_watch_steps(adx_each_op row, const adx_view *a)
 {
     for (size_t i = 0; i < a->cols; i++) {
         ad_rev x = a->x[adx_offset(a, 0, i)];
         if (x.job != 0)
-            adx_observed(op, adx_value_of(op, x.v, 0, 0), x, x);
+            adx_observed(row.op, adx_value_of(row, x.v, 0, 0), x, x);
     }
 }
 
 // The operation becomes one linear statement with n results and a span for each
 // operand. Sums and differences have a scale instead of partials.
-ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
-                         ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
-                         const ad_rev *c, ptrdiff_t incc, ad_rev *y,
-                         ptrdiff_t incy)
+ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a, ptrdiff_t inca,
+                        const ad_rev *b, ptrdiff_t incb, const ad_rev *c,
+                        ptrdiff_t incc, ad_rev *y, ptrdiff_t incy)
 {
-    if (adx_loops_of(op) == NULL) {
+    const size_t arity = row.arity;
+    if (row.loops == NULL) {
         adx_failed(ADREV_ESHAPE);
         return;
     }
-    size_t arity = (size_t)ad_op_table()[op].arity;
     if (adx_missing_s(n, a, inca) || (arity > 1 && adx_missing_s(n, b, incb))
         || (arity > 2 && adx_missing_s(n, c, incc))
         || adx_missing_s(n, y, incy))
@@ -379,18 +339,25 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
                          { .x = adx_vector(n, b, incb) },
                          { .x = adx_vector(n, c, incc) } };
     for (size_t k = 0; k < 3; k++) {
-        ad_real scale = adx_uniform(op, k);
+        ad_real scale = adx_uniform(row.op, k);
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     }
-    bool step = adx_is_step(op);
-    if (step && ADX_TRACED)
-        adx_watch_steps(op, &part[0].x);
-    adx_linear *s = step ? NULL : adx_add_linear(n, true, arity, part);
-    adx_tell_array(ADREV_ARRAY_each, op, ADX_BASE(s),
+    if (row.step && ADX_TRACED)
+        adx_watch_steps(row, &part[0].x);
+    adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, part);
+    adx_tell_array(ADREV_ARRAY_each, row.op, ADX_BASE(s),
                    &part[0].x, arity > 1 ? &part[1].x : NULL,
                    arity > 2 ? &part[2].x : NULL);
-    adx_record_each(op, n, part, s, y, incy);
+    adx_record_each(row, n, part, s, y, incy);
+}
+
+ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
+                         ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                         const ad_rev *c, ptrdiff_t incc, ad_rev *y,
+                         ptrdiff_t incy)
+{
+    adx_each_s(adx_any_each_op(op), n, a, inca, b, incb, c, incc, y, incy);
 }
 
 /* --- softmax ------------------------------------------------------------- */

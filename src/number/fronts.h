@@ -27,6 +27,7 @@
  *                    ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
+ *   offers  adx_each_op adx_each_op_of
  * ========================================================================== */
 
 // a where the condition holds, else b. Both are evaluated; the one that is not
@@ -152,6 +153,68 @@
 #define ad_fmin ad_min
 #define ad_fmax ad_max
 
+// A row of the operator table as loops over n elements. The first loop computes
+// the values; each further loop computes one partial, if there is room for it.
+// A step function has no partials.
+typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
+                       ad_real *const d[3]);
+
+// What ad_each does with each element.
+typedef struct adx_each_op {
+    adx_loops *loops;           // NULL: not an operation, but a comparison
+    ad_opcode op;
+    unsigned char arity;
+    bool step;
+} adx_each_op;
+
+#define ADX_DEFINE(name, ...)                                               \
+    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
+                                  ad_real v[], ad_real *const d[3]);
+ADREV_OPS(ADX_DEFINE)
+ADREV_STEPS(ADX_DEFINE)
+#undef ADX_DEFINE
+ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a, ptrdiff_t inca,
+                        const ad_rev *b, ptrdiff_t incb, const ad_rev *c,
+                        ptrdiff_t incc, ad_rev *y, ptrdiff_t incy);
+
+// The row of a code. Where the compiler knows the code, it refers to the loops
+// of that row alone, so the linker leaves out all others: 49 kB of a firmware.
+ADX_INLINE adx_each_op adx_each_op_of(ad_opcode op)
+{
+    adx_each_op row = ADX_ZERO;
+    row.op = op;
+#define ADX_DEFINE(name, n, ...)                                            \
+    case ADREV_OP_##name: row.loops = adx_loops_##name; row.arity = n; break;
+#define ADX_DEFINE_STEP(name, ...)                                          \
+    case ADREV_OP_##name:                                                   \
+        row.loops = adx_loops_##name;                                       \
+        row.arity = 1;                                                      \
+        row.step = true;                                                    \
+        break;
+    switch ((int)op) {
+    ADREV_OPS(ADX_DEFINE)
+    ADREV_STEPS(ADX_DEFINE_STEP)
+    default: break;
+    }
+#undef ADX_DEFINE
+#undef ADX_DEFINE_STEP
+    return row;
+}
+
+ADX_INLINE void adx_each(adx_each_op row, size_t n, const ad_rev *a,
+                         const ad_rev *b, const ad_rev *c, ad_rev *y)
+{
+    adx_each_s(row, n, a, 1, b, 1, c, 1, y, 1);
+}
+
+#if (defined __GNUC__ || defined __clang__) && defined __OPTIMIZE__
+#define ADX_EACH(each, op, ...)                                             \
+    (__builtin_constant_p(op) ? adx_##each(adx_each_op_of(op), __VA_ARGS__)     \
+                              : (ad_##each)(op, __VA_ARGS__))
+#define ad_each(...)   ADX_EACH(each, __VA_ARGS__)
+#define ad_each_s(...) ADX_EACH(each_s, __VA_ARGS__)
+#endif
+
 // With ADREV_DEBUG each statement knows its place in the source.
 #if ADREV_DEBUG
 #define ADX_PLACED(call) (adx_here(__FILE__, __LINE__), call)
@@ -179,6 +242,8 @@
 #define ad_axpy_s(...)      ADX_PLACED(ad_axpy_s(__VA_ARGS__))
 #define ad_scale(...)       ADX_PLACED(ad_scale(__VA_ARGS__))
 #define ad_scale_s(...)     ADX_PLACED(ad_scale_s(__VA_ARGS__))
+#undef ad_each
+#undef ad_each_s
 #define ad_each(...)        ADX_PLACED(ad_each(__VA_ARGS__))
 #define ad_each_s(...)      ADX_PLACED(ad_each_s(__VA_ARGS__))
 #define ad_matvec(...)      ADX_PLACED(ad_matvec(__VA_ARGS__))

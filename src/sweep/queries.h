@@ -17,11 +17,21 @@
 ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
                           uint64_t step)
 {
+#if ADX_WORDS
     uint64_t other = 0;
 
     for (size_t i = 0; i < n; i++, id += step)
         other |= adx_word(&x[i]) ^ id;
     return other == 0;
+#else
+    const uint32_t job = (uint32_t)(id >> 32);
+    uint32_t seq = (uint32_t)id;
+    uint32_t other = 0;
+
+    for (size_t i = 0; i < n; i++, seq += (uint32_t)step)
+        other |= (x[i].job ^ job) | (x[i].seq ^ seq);
+    return other == 0;
+#endif
 }
 
 // The adjoints or tangents of x, which may lie on another tape.
@@ -60,21 +70,17 @@ ADX_INLINE bool adx_is_early(const ad_rev *x, const adx_segment *s,
 #endif
 }
 
-ADX_INLINE bool adx_is_newest(const ad_tape *t, const ad_rev *x)
-{
-    return t->segments == 1
-        && adx_is_early(x, t->segment, (uint32_t)adx_live(t)->seq);
-}
-
 // Checks values that are not all of the newest segment. `some`: constants are
 // allowed, unless all are constants.
 ADX_SELDOM static ad_status adx_check_others(const ad_tape *t, size_t n,
                                              const ad_rev x[], bool some)
 {
+    const adx_segment *last = &t->segment[t->segments - 1];
+    const uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
     size_t constants = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (ADREV_FIXED && adx_is_newest(t, &x[i]))
+        if (ADREV_FIXED && adx_is_early(&x[i], last, length))
             continue;
         else if (x[i].job == 0)
             constants++;

@@ -103,6 +103,23 @@ static uint64_t adx_known_id(uint64_t id)
     return adx_compound(x.job, x.seq);
 }
 
+// How many arguments an operation has. (The table of core/table says so, too,
+// but with it come the texts of all operations.)
+static unsigned adx_arity_of(ad_opcode code)
+{
+#define ADX_ARITY(name, n, ...) [ADREV_OP_##name] = n,
+#define ADX_ARITY_STEP(name, ...) [ADREV_OP_##name] = 1,
+#define ADX_ARITY_TEST(name, ...) [ADREV_OP_##name] = 2,
+    static const unsigned char arity[ADREV_OP_COUNT] = {
+        ADREV_OPS(ADX_ARITY) ADREV_STEPS(ADX_ARITY_STEP)
+        ADREV_COMPARISONS(ADX_ARITY_TEST) [ADREV_OP_detach] = 1
+    };
+#undef ADX_ARITY
+#undef ADX_ARITY_STEP
+#undef ADX_ARITY_TEST
+    return arity[code];
+}
+
 static void adx_tell_hook(ad_operation *told, ad_rev result)
 {
     const ad_hooks *hooks = &adx_now.tape->hooks;
@@ -150,7 +167,7 @@ ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
                                             ad_rev c, ad_real fc)
 {
     const ad_real d[3] = { fa, fb, fc };
-    unsigned n = (unsigned)ad_op_table()[code].arity;
+    unsigned n = adx_arity_of(code);
     ad_operation told;
     if (adx_begin_telling(&told, code, n, a, b, c) == 0)
         return adx_passive(v);
@@ -171,7 +188,7 @@ ADX_NOINLINE static ad_rev adx_traced_entry(ad_opcode code, ad_real v, ad_rev a,
 ADX_NOINLINE static ad_rev adx_observe_any(ad_opcode code, ad_real v, ad_rev a,
                                            ad_rev b, ad_rev c)
 {
-    unsigned n = (unsigned)ad_op_table()[code].arity;
+    unsigned n = adx_arity_of(code);
     ad_operation told;
     if (adx_begin_telling(&told, code, n, a, b, c) == 0)
         return adx_passive(v);
@@ -215,7 +232,7 @@ ADX_NOINLINE ADX_API ad_rev adx_traced(ad_opcode code, ad_real v, ad_rev a,
                                        ad_real fa, ad_rev b, ad_real fb,
                                        ad_rev c, ad_real fc)
 {
-    unsigned n = (unsigned)ad_op_table()[code].arity;
+    unsigned n = adx_arity_of(code);
     return adx_trace(code, v, n, a, fa, b, fb, c, fc);
 }
 
@@ -233,7 +250,7 @@ ADX_COLD ADX_API void adx_observed(ad_opcode code, ad_real v, ad_rev a,
                                    ad_rev b)
 {
     const ad_rev none = ADX_ZERO;
-    bool one = ad_op_table()[code].arity == 1;
+    bool one = adx_arity_of(code) == 1;
     ad_operation told = { .code = code, .arg = {
         adx_known_here(a), one ? none : adx_known_here(b), none } };
     if ((told.arg[0].seq | told.arg[1].seq) != 0)
