@@ -321,6 +321,33 @@ static void test_robertson(char what, kind how)
     ad_system_free(s);
 }
 
+// y' = -2 p t y: y = exp(-p t^2). Methods with an explicit part take all of it.
+static void fading(ad_rev t, const ad_rev *y, const ad_rev *p, ad_rev *rate,
+                   void *ctx)
+{
+    (void)ctx;
+    rate[0] = ad_rec(ad_mul(ad_mul(-2, p[0]), ad_mul(t, y[0])));
+}
+
+static void test_time(void)
+{
+    const TSType types[4] = { TSRK, TSBDF, TSARKIMEX, TSROSW };
+    for (int k = 0; k < 8; k++) {
+        double start = 1;
+        Vec y = vector_of(1, &start);
+        ad_system *s = k < 4 ? ad_system_ode(fading, NULL, 1, 1)
+                             : ad_system_implicit(fading, NULL, 1, 1);
+        s->p[0] = 0.75;
+        TS ts = new_ts(s, k == 4 ? TSCN : types[k % 4], 1e-3, 1.5, NULL, NULL);
+        TSSetTolerances(ts, 1e-9, NULL, 1e-9, NULL);
+        CHECK(TSSolve(ts, y) == 0, "a solution, %d", k);
+        CHECK_NEAR(start, expl(-0.75L * 2.25L), 1e-5L);     // of order 2 or more
+        TSDestroy(&ts);
+        VecDestroy(&y);
+        ad_system_free(s);
+    }
+}
+
 enum { STEPS = 40 };
 static const ld step = 0.05L;
 
@@ -601,6 +628,9 @@ static void test_tao_failures(void)
     x[0] = 4;
     f = minimise(m, TAOLMVM, false, false, x);
     CHECK(f.code == 0 && f.reason > 0, "and from another start");
+    x[0] = -3;
+    f = minimise(m, TAOLMVM, false, false, x);
+    CHECK(f.code != 0, "the former solution is forgotten");
     ad_model_free(m);
     m = ad_model_scalar(frozen, NULL, 2);
     f = minimise(m, TAOLMVM, false, false, x);
@@ -678,6 +708,7 @@ int main(int count, char **words)
         test_robertson(*what, SPARSE);
         test_robertson(*what, BOTH);
     }
+    test_time();
     test_adjoint();
     test_adjoint_of_dae();
     test_ts_failures();

@@ -153,6 +153,44 @@ static void test_derivatives(void)
     compare(ad_system_dae(dae, NULL, N, P), dae_ld, "DAE");
 }
 
+// As many entries as the diagonal has, but of y'.
+static void only_rates(ad_rev t, const ad_rev *y, const ad_rev *rate,
+                       const ad_rev *p, ad_rev *r, void *ctx)
+{
+    (void)t;
+    (void)y;
+    (void)p;
+    (void)ctx;
+    for (int i = 0; i < N; i++)
+        r[i] = ad_rec(ad_mul(i + 2, rate[i]));
+}
+
+static void test_rates(void)
+{
+    ad_system *s = ad_system_dae(only_rates, NULL, N, 0);
+    adx_system_at(s, 0, at_y, at_rate);
+    CHECK(adx_system_jacobian(s, &s->by_rows, 10) == ADREV_OK
+          && s->by_rows.count == N && s->by_rows.value[0] == 20
+          && s->by_rows.value[2] == 40, "c times what belongs to dy/dt");
+    ad_system_free(s);
+}
+
+// dy/dt = f as a DAE.
+static void test_implicit(void)
+{
+    double rate[N], residual[N];
+    ad_system *f = ad_system_ode(ode, NULL, N, P);
+    ad_system *F = ad_system_implicit(ode, NULL, N, P);
+    set(f);
+    set(F);
+    CHECK(adx_system_eval(f, rate) == ADREV_OK
+          && adx_system_eval(F, residual) == ADREV_OK, "both");
+    for (int i = 0; i < N; i++)
+        CHECK_CLOSE(residual[i], at_rate[i] - rate[i], 1);
+    ad_system_free(f);
+    ad_system_free(F);
+}
+
 /* --- paths, statuses, memory ---------------------------------------------- */
 
 // Beyond y0 = 2, row 0 has y2 in place of y1.
@@ -261,6 +299,8 @@ static void test_memory(void)
 int main(void)
 {
     test_derivatives();
+    test_rates();
+    test_implicit();
     test_paths();
     test_statuses();
     test_memory();
