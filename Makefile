@@ -122,7 +122,8 @@ coverage:           ## lines and branches of each header that the suite reaches
 bench:              ## the table of BENCHMARKS.md, gcc and clang
 	@sh bench/run.sh gcc g++ "$(FAST)"
 	@sh bench/run.sh clang clang++ "$(FAST)"
-	@for b in assemble exported recording sparse tensor parallel adapters petsc; do for c in gcc clang; do \
+	@for b in assemble exported recording sparse tensor parallel adapters \
+	    adjoints petsc; do for c in gcc clang; do \
 	    sh bench/alone.sh $$b $$c "$(FAST)" || exit 1; done; done
 
 statements:         ## what it costs to compile them (ADEPT=DIR joins)

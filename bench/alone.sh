@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds and runs a benchmark that is one program: NAME is assemble, parallel,
-# sparse, recording, exported, tensor, adapters or petsc.
+# sparse, recording, exported, tensor, adapters, adjoints or petsc.
 #     sh bench/alone.sh NAME CC FLAGS
 #
 # What follows FLAGS is for the program: the head of the file says what.
@@ -51,14 +51,18 @@ fi
 
 # Of Debian: coinor-libipopt-dev, libnlopt-dev, liblbfgs-dev, libgsl-dev,
 # libsundials-dev.
-if [ "$name" = adapters ]; then
-    libraries="-lipopt -lnlopt -llbfgs -lgsl -lgslcblas -lsundials_cvodes
-        -lsundials_nvecserial"
+case $name in
+    adapters) libraries="-lipopt -lnlopt -llbfgs -lgsl -lgslcblas
+        -lsundials_cvodes -lsundials_nvecserial" ;;
+    adjoints) libraries="-lsundials_cvodes -lsundials_idas
+        -lsundials_nvecserial" ;;
+esac
+if [ "$name" = adapters ] || [ "$name" = adjoints ]; then
     more="-I$root -I$root/adapters"
     # shellcheck disable=SC2086  # a list
     if ! echo 'int main(void) { return 0; }' \
         | $cc -x c - $libraries -o "$out/probe" 2> /dev/null; then
-        echo "skipped: adapters, one of $libraries is not installed"
+        echo "skipped: $name, one of $libraries is not installed"
         exit 0
     fi
 fi
