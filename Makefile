@@ -33,6 +33,9 @@ run:                ## build the examples and run the main ones
 	$B/17_convolution $B/convolution.svg
 	$B/23_hares examples/hares.txt $B/hares.svg
 	[ ! -x $B/11_monte_carlo ] || $B/11_monte_carlo
+	[ ! -x $B/25_titanic ] || sh examples/on_ranks.sh 4 $B/25_titanic \
+	    examples/titanic.txt
+	[ ! -x $B/28_heat ] || sh examples/on_ranks.sh 4 $B/28_heat $B/heat.svg
 
 examples: $(EXAMPLES:%=$B/%)
 

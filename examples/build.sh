@@ -45,7 +45,17 @@ case $name in
             echo "$name: skipped, needs LAPACK" | tee "$out.skipped"
             exit 0
         fi ;;
-    10_* | 17_* | 20_*)
+    25_* | 28_*)                # by MPI's compiler, which calls the one given
+        if ! command -v mpicc > /dev/null 2>&1; then
+            echo "$name: skipped, needs MPI" | tee "$out.skipped"
+            exit 0
+        fi
+        export OMPI_CC="$1" MPICH_CC="$1"
+        shift
+        set -- mpicc "$@" ;;
+esac
+case $name in
+    10_* | 17_* | 20_* | 25_*)
         case " $* " in
             *" -DNO_LBFGS "*) ;;
             *) if links "$lbfgs" "$@" "$out.probe.c" -o "$out.probe" -llbfgs
@@ -120,6 +130,7 @@ case $original in
 esac
 case $name in
     05_* | 13_kalman_firmware) ;;   # without the C library; without adrev
+    25_* | 28_*) ;;                 # adrev_mpi.h is in no implementation.o
     *)
         if [ -s "$adrev" ]; then
             source=$out.c

@@ -57,13 +57,17 @@ prints() {
         && [ ! -s err ]
 }
 
+# What a program is started by: nothing, or on_ranks.
+start=
+on_ranks="sh $here/on_ranks.sh 4"
+
 # prints_near EXAMPLE ARGUMENT...: as prints, numbers with a point to 0.002,
 # and whatever optimiser or number of threads the last line names
 prints_near() {
     example=$1
     shift
     expected "$from/$(basename "$example").c" > want
-    "$build/$example" "$@" > got 2> err && [ -s want ] && [ ! -s err ] \
+    $start "$build/$example" "$@" > got 2> err && [ -s want ] && [ ! -s err ] \
         && tr '(,)' '   ' < got | awk '
             NR == FNR { gsub(/[(,)]/, " "); want[++lines] = $0; next }
             { n = split(want[FNR], w) }
@@ -118,6 +122,7 @@ for source in "$here"/[0-9]*.c "$here"/[0-9]*.cpp; do
         17_*) check "$example" prints_near "$example" c.svg ;;
         20_*) check "$example" prints_near "$example" "$here/tensor.txt" ;;
         23_*) check "$example" prints_near "$example" "$here/hares.txt" h.svg ;;
+        25_* | 28_*) ;;                 # on several ranks: below
         *) check "$example" prints "$example" ;;
     esac
 done
@@ -350,6 +355,32 @@ head -n 7 "$data" > short.txt
 check "23 three years" refuses 3 short.txt
 awk 'NF == 3 { $2 = $3 = 1 } { print }' "$data" > same.txt
 check "23 no waves" refuses 4 same.txt
+
+# --- 25, 28: on four ranks, and on one -----------------------------------------
+
+refused=25_titanic
+data=$here/titanic.txt
+for start in "$on_ranks" ''; do
+    [ -x "$build/25_titanic" ] || continue
+    check "25 ${start:+on ranks}" prints_near 25_titanic "$data"
+    check "28 ${start:+on ranks}" prints_near 28_heat "${start:+on_}heat.svg"
+done
+if [ -x "$build/25_titanic" ]; then
+    refuses_on_ranks() {
+        # shellcheck disable=SC2086  # a command
+        $on_ranks "$build/$refused" "$2" > got 2> err
+        [ $? -eq "$1" ] && [ "$(grep -c "^$refused: " err)" -eq 1 ]
+    }
+    is_plate() {
+        [ "$(grep -c '<rect ' "$1")" -eq 1729 ] && ! grep -q 'nan' "$1" \
+            && tail -n 1 "$1" | grep -q '^</svg>$'
+    }
+    check "28 picture" is_plate on_heat.svg
+    check "25 missing file" refuses_on_ranks 3 missing.txt
+    check "25 no argument" refuses 2
+    sed '2000s/.*/3 m a 2/' "$data" > bad.txt       # one rank reads this
+    check "25 a bad line" refuses_on_ranks 3 bad.txt
+fi
 
 # --- examples of adapters ------------------------------------------------------
 

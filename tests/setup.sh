@@ -41,6 +41,11 @@ if [ -n "$missing" ]; then
         install --no-install-recommends "$package"
     done
 fi
+
+# Ranks: Open MPI, for which make matrix also has MPICH, if it is there.
+command -v mpicc.openmpi > /dev/null 2>&1 \
+    || install libopenmpi-dev openmpi-bin
+
 [ "$1" != examples ] || exit 0
 
 # What core/hash is compared with.
@@ -65,10 +70,6 @@ command -v node > /dev/null 2>&1 || install nodejs
 
 # Matrices of C++. (libboost-dev, which is large, is used if it is there.)
 [ -f /usr/include/eigen3/Eigen/Core ] || install libeigen3-dev
-
-# Ranks: Open MPI, for which make matrix also has MPICH, if it is there.
-command -v mpicc.openmpi > /dev/null 2>&1 \
-    || install libopenmpi-dev openmpi-bin
 
 # OpenCL on the processor, for kernels.
 if ! ls /etc/OpenCL/vendors/*.icd > /dev/null 2>&1; then
