@@ -465,12 +465,11 @@ struct ad_mpi {
     MPI_Comm control;
     int rank, size;
 
-    // Epochs are the times between agreements. No rank is more than one ahead
-    // of another, so what is told is of this epoch, of the next, or old.
+    // Epochs are the times between agreements. What is told says in which it was
+    // said: what is old does not count any more.
     uint64_t epoch;
     ad_status own;              // what failed on this rank in this epoch
     bool stopped;               // a rank has failed in this epoch
-    bool stopped_next;          // a rank has failed in the next one already
     bool broken;                // an MPI function failed: nothing works
     const char *why;            // what ended the last call
 
@@ -571,9 +570,10 @@ static ad_status adx_mpi_status_of(const ad_mpi *c)
  *
  * Who looks for notes also tells of the progress of a sum, if that is wanted.
  *
- * A note says in which epoch it was sent. A rank that fails right after an
- * agreement may send it to one that still waits in this agreement, for which it
- * counts afterwards; and a note of the epoch before may be read late.
+ * A note says in which epoch it was sent. One that is read late does not count.
+ * One can also come early: from a rank that fails right after an agreement, to
+ * one that still waits in it. So nobody reads notes in an agreement; those of
+ * the next epoch are there when it has begun.
  *
  *   needs   tape/memory mpi/api mpi/context
  *   offers  adx_mpi_send_word adx_mpi_read_word adx_mpi_stop
@@ -692,7 +692,6 @@ static bool adx_mpi_look(ad_mpi *c)
             c->stopped = true;
             c->why = ad_message(ADREV_EREMOTE);
         }
-        c->stopped_next |= note.epoch == c->epoch + 1;
     }
     return !c->stopped && !c->broken;
 }
@@ -851,8 +850,7 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
     memset(c->met, 0, (size_t)c->size * sizeof *c->met);
     c->own = ADREV_OK;
     c->epoch++;
-    c->stopped = c->stopped_next || c->broken;
-    c->stopped_next = false;
+    c->stopped = c->broken;
     return c->broken && mine == ADREV_OK ? ADREV_EREMOTE : mine;
 }
 

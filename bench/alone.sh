@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds and runs a benchmark that is one program: NAME is assemble, parallel,
-# sparse, recording, exported, tensor, adapters, adjoints or petsc.
+# sparse, recording, exported, tensor, adapters, adjoints, petsc or mpi.
 #     sh bench/alone.sh NAME CC FLAGS
 #
 # What follows FLAGS is for the program: the head of the file says what.
@@ -75,6 +75,18 @@ if [ "$name" = petsc ]; then
     fi
     libraries="$(pkg-config --libs petsc mpi)"
     more="-I$root -I$root/adapters $(pkg-config --cflags-only-I petsc mpi)"
+fi
+
+# Of Debian: libopenmpi-dev, openmpi-bin. RANKS=2.
+if [ "$name" = mpi ]; then
+    if ! command -v mpicc.openmpi > /dev/null 2>&1; then
+        echo "skipped: mpi, openmpi is not installed"
+        exit 0
+    fi
+    export OMPI_CC="$cc"
+    cc=mpicc.openmpi
+    pin="mpirun.openmpi --allow-run-as-root --mca mpi_yield_when_idle 1
+        -n ${RANKS:-2}"
 fi
 
 # shellcheck disable=SC2086  # flags are a list

@@ -13,9 +13,10 @@
  *
  * Who looks for notes also tells of the progress of a sum, if that is wanted.
  *
- * A note says in which epoch it was sent. A rank that fails right after an
- * agreement may send it to one that still waits in this agreement, for which it
- * counts afterwards; and a note of the epoch before may be read late.
+ * A note says in which epoch it was sent. One that is read late does not count.
+ * One can also come early: from a rank that fails right after an agreement, to
+ * one that still waits in it. So nobody reads notes in an agreement; those of
+ * the next epoch are there when it has begun.
  *
  *   needs   tape/memory mpi/api mpi/context
  *   offers  adx_mpi_send_word adx_mpi_read_word adx_mpi_stop
@@ -134,7 +135,6 @@ static bool adx_mpi_look(ad_mpi *c)
             c->stopped = true;
             c->why = ad_message(ADREV_EREMOTE);
         }
-        c->stopped_next |= note.epoch == c->epoch + 1;
     }
     return !c->stopped && !c->broken;
 }
@@ -293,7 +293,6 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
     memset(c->met, 0, (size_t)c->size * sizeof *c->met);
     c->own = ADREV_OK;
     c->epoch++;
-    c->stopped = c->stopped_next || c->broken;
-    c->stopped_next = false;
+    c->stopped = c->broken;
     return c->broken && mine == ADREV_OK ? ADREV_EREMOTE : mine;
 }

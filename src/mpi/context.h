@@ -74,12 +74,11 @@ struct ad_mpi {
     MPI_Comm control;
     int rank, size;
 
-    // Epochs are the times between agreements. No rank is more than one ahead
-    // of another, so what is told is of this epoch, of the next, or old.
+    // Epochs are the times between agreements. What is told says in which it was
+    // said: what is old does not count any more.
     uint64_t epoch;
     ad_status own;              // what failed on this rank in this epoch
     bool stopped;               // a rank has failed in this epoch
-    bool stopped_next;          // a rank has failed in the next one already
     bool broken;                // an MPI function failed: nothing works
     const char *why;            // what ended the last call
 

@@ -187,8 +187,11 @@ static void test_mismatches(ad_mpi *c, ad_tape *t)
 {
     ad_rev x[4], y[64];
     const double at[] = { 1, 2, 3, 4 };
-    for (int k = 0; k < 4; k++) {
-        if (k == 1 && !ADREV_DEBUG)
+    size_t count[16];
+    for (int r = 0; r < P; r++)
+        count[r] = 4;
+    for (int k = 0; k < 5; k++) {
+        if ((k == 1 || (k == 4 && P > 3)) && !ADREV_DEBUG)
             continue;           // each waits for the other
         ad_tape_clear(t);
         ad_use(t);
@@ -202,6 +205,9 @@ static void test_mismatches(ad_mpi *c, ad_tape *t)
         else if (k == 2)
             ad_ignore(ad_mpi_sendrecv(c, (R + 1) % P, here ? 3 : 4, x,
                                       (R + P - 1) % P, 4, y));
+        else if (k == 4)
+            ad_ignore(here ? ad_mpi_gatherv(c, 0, 4, x, count, y)
+                           : ad_mpi_reduce(c, ADREV_MPI_SUM, 0, 4, x, y));
         else
             ad_ignore(ad_mpi_sendrecv(c, (R + 1) % P, 4, x, (R + P - 1) % P,
                                       here ? 4 : 4 - (R + 1 == P), y));
@@ -281,12 +287,17 @@ static void test_sweeps(ad_mpi *c, ad_tape *t)
         EXPECT(ad_mpi_gradient(c, t, z, 2, x, g),
                odd_one ? ADREV_EEXTERNAL : ADREV_EREMOTE);
     CHECK(g[0] == 7, "the gradient is untouched");
-    EXPECT(ad_gradient(t, z, 2, x, g), ADREV_EEXTERNAL);    // of one rank
     EXPECT(ad_mpi_gradient(c, odd_one ? NULL : t, z, 2, x, g),
            odd_one ? ADREV_ENOTAPE : ADREV_EREMOTE);
     ad_rev constant = {0};
     EXPECT(ad_mpi_gradient(c, t, constant, 2, x, g),
            R == 0 ? ADREV_EPASSIVE : ADREV_EREMOTE);
+    works(c, t);
+    ad_tape_clear(t);
+    ad_inputs(2, at, x);
+    EXPECT(ad_mpi_allreduce(c, ADREV_MPI_SUM, 1, x, &y), ADREV_OK);
+    EXPECT(ad_gradient(t, y, 2, x, g), ADREV_EEXTERNAL);    // of one rank
+    EXPECT(ad_mpi_gradient(c, t, y, 2, x, g), ADREV_OK);
     works(c, t);
 }
 
