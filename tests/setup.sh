@@ -68,7 +68,8 @@ command -v node > /dev/null 2>&1 || install nodejs
 # The module for Python, which is tried by the distribution's own.
 /usr/bin/python3 -c "import numpy" > /dev/null 2>&1 || install python3-numpy
 
-# Matrices of C++. (libboost-dev, which is large, is used if it is there.)
+# Matrices of C++. (libboost-dev and libboost-math-dev, which are large, are used
+# if they are there.)
 [ -f /usr/include/eigen3/Eigen/Core ] || install libeigen3-dev
 
 # OpenCL on the processor, for kernels.

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: MIT-0
-/* eigen.cpp - matrices of Eigen, and templates of Boost, whose numbers are those
- * of adrev: values as with double, gradients against differences and, forward,
- * against one another. Built by eigen.sh, with -DMORE=1 for `make matrix`.  */
+/* eigen.cpp - matrices of Eigen whose numbers are those of adrev: values as with
+ * double, gradients against differences and, forward, against one another. Built
+ * by eigen.sh, with -DMORE=1 for `make matrix`.                              */
 
 #include "adrev_eigen.h"
 
 #include <Eigen/Dense>
-#ifdef BOOST
-#include <boost/math/quadrature/trapezoidal.hpp>
-#include <boost/math/tools/polynomial.hpp>
-#include <boost/math/tools/roots.hpp>
-#include <boost/numeric/odeint.hpp>
-#endif
 
 #include <cstdio>
 #include <vector>
@@ -145,51 +139,6 @@ struct rotations {
 };
 #endif
 
-#ifdef BOOST
-struct polynomials {
-    template <class T> T operator()(const vector<T> &x) const
-    {
-        boost::math::tools::polynomial<T> p(x.data(), 4u);
-        return p(T(x(5)));
-    }
-};
-
-struct integral {
-    template <class T> T operator()(const vector<T> &x) const
-    {
-        using std::exp;
-        using std::sin;
-        auto f = [&](T t) -> T { return exp(-x(0) * t) * sin(x(4) * t); };
-        return boost::math::quadrature::trapezoidal(f, T(0), T(1), T(1e-9));
-    }
-};
-
-struct root {
-    template <class T> T operator()(const vector<T> &x) const
-    {
-        auto f = [&](T y) { return std::make_pair(T(y * y - x(0)), T(2 * y)); };
-        return boost::math::tools::newton_raphson_iterate(f, T(1.5), T(0), T(5),
-                                                          50);
-    }
-};
-
-struct oscillator {
-    template <class T> T operator()(const vector<T> &x) const
-    {
-        typedef std::vector<T> state;
-        boost::numeric::odeint::runge_kutta4<state, T, state, T> step;
-        state s = { x(0), x(1) };
-        auto rate = [&](const state &y, state &dy, T) {
-            dy[0] = y[1];
-            dy[1] = -x(2) * y[0] - x(3) * y[1] * y[1];
-        };
-        for (int i = 0; i < 20; i++)
-            step.do_step(rate, s, T(0.01 * i), T(0.01));
-        return s[0] * s[1];
-    }
-};
-#endif
-
 /* --- checks ---------------------------------------------------------------- */
 
 static Eigen::VectorXd point()
@@ -270,12 +219,6 @@ int main()
     DIFFERENTIATE(qr);
     DIFFERENTIATE(eigenvalues);
     DIFFERENTIATE(rotations);
-#endif
-#ifdef BOOST
-    DIFFERENTIATE(polynomials);
-    DIFFERENTIATE(integral);
-    DIFFERENTIATE(root);
-    DIFFERENTIATE(oscillator);
 #endif
     return check_done("eigen");
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # tags: cpp
-# Numbers in Eigen's matrices and Boost's templates, without a warning:
+# Numbers in Eigen's matrices, without a warning:
 #                                       sh tests/cpp/eigen.sh CC FLAGS DIR
-# With -DMORE=1 among FLAGS more decompositions, and Boost. Skipped where there
-# is no Eigen (libeigen3-dev); without Boost (libboost-dev) that part is.
+# With -DMORE=1 among FLAGS more decompositions. Skipped where there is no Eigen
+# (libeigen3-dev).
 # SPDX-License-Identifier: MIT-0
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -20,22 +20,13 @@ has() {
 }
 command -v "$cxx" > /dev/null 2>&1 || skip "$cxx is not installed"
 has Eigen/Core || skip "Eigen is not installed"
-boost=
-case $2 in
-    *-DMORE*)
-        if has boost/numeric/odeint.hpp; then
-            boost=-DBOOST=1
-        else
-            echo "eigen: skipped, Boost is not installed: its part"
-        fi ;;
-esac
 mkdir -p "$dir"
 strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 strict="$strict -I$root -I$root/tests/support"
 printf '#define ADREV_IMPLEMENTATION\n#include "adrev.h"\n' > "$dir/unit.c"
 # shellcheck disable=SC2086  # flags are lists
 "$1" -std=c11 $strict $2 -c "$dir/unit.c" -o "$dir/unit.o" \
-    && $cxx -std=c++14 $strict -DADREV_STRICT=1 $2 $boost \
+    && $cxx -std=c++14 $strict -DADREV_STRICT=1 $2 \
         -isystem /usr/include/eigen3 \
         "$root/tests/cpp/eigen.cpp" "$dir/unit.o" -o "$dir/eigen" -lm \
     && timeout 100 "$dir/eigen"
