@@ -79,7 +79,7 @@ static inline int adx_ceres_evaluate(void *user, double **parameters,
 //
 //   returns      the block; NULL: out of memory, or m is NULL, or it has fewer
 //                inputs than there are parameters, or data is NULL though it has
-//                more
+//                more; or problem, sizes, parameters or a block is NULL
 //   memory       of the block: freed with the model, so free the problem first.
 //                None in an evaluation after the first
 static inline ceres_residual_block_id_t *
@@ -88,8 +88,13 @@ ad_ceres_add(ceres_problem_t *problem, ad_model *m, const double *data,
              int *sizes, double **parameters)
 {
     size_t used = 0;
+    if (problem == NULL || blocks < 0 || sizes == NULL || parameters == NULL)
+        return NULL;
     for (int k = 0; k < blocks; k++)
-        used += (size_t)sizes[k];
+        if (sizes[k] < 0 || parameters[k] == NULL)
+            return NULL;
+        else
+            used += (size_t)sizes[k];
     if (m == NULL || used > m->n || (data == NULL && used < m->n)
         || m->m > INT_MAX)
         return NULL;

@@ -451,7 +451,8 @@ static inline enum ApplicationReturnStatus adx_ipopt_run(adx_ipopt *s,
 //
 //   returns      as IpoptSolve; Invalid_Option: one of the options;
 //                Invalid_Number_Detected: no values at the first x;
-//                Invalid_Problem_Definition: no such bounds, or too large;
+//                Invalid_Problem_Definition: no such bounds, or too large, or p
+//                or x is NULL;
 //                Insufficient_Memory; User_Requested_Stop: `each` returned
 //                false, or the model has stopped. ad_model_status says why a
 //                model has stopped, or has no values
@@ -465,6 +466,8 @@ static inline enum ApplicationReturnStatus ad_ipopt_solve(ad_ipopt *p,
 {
     adx_ipopt s;
     memset(&s, 0, sizeof s);
+    if (p == NULL || x == NULL)
+        return Invalid_Problem_Definition;
     if (p->model == NULL)
         return Insufficient_Memory;
     s.problem = p;

@@ -83,7 +83,7 @@ static inline int adx_lbfgs_progress(void *user, const lbfgsfloatval_t *x,
 //   returns      as lbfgs(); LBFGSERR_CANCELED: the model has stopped, see
 //                ad_model_status; LBFGSERR_INVALID_N: the model has several
 //                outputs, no inputs, or too many; LBFGSERR_INVALIDPARAMETERS:
-//                no finite value at the first x; LBFGSERR_OUTOFMEMORY, also if
+//                no finite value at the first x, or x is NULL; LBFGSERR_OUTOFMEMORY, also if
 //                m is NULL
 //   memory       libLBFGS's own and three vectors, freed on return; none in an
 //                evaluation after the first
@@ -97,6 +97,8 @@ static inline int ad_lbfgs(ad_model *m, double x[], double *value,
         return LBFGSERR_OUTOFMEMORY;
     if (m->m != 1 || m->n == 0 || m->n > INT_MAX - 16)
         return LBFGSERR_INVALID_N;
+    if (x == NULL)
+        return LBFGSERR_INVALIDPARAMETERS;
     lbfgsfloatval_t *at = lbfgs_malloc((int)m->n);  // aligned, zero behind n
     if (at == NULL || adx_model_room(m, 2 * m->n) == NULL) {
         lbfgs_free(at);

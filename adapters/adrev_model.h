@@ -99,6 +99,8 @@ static inline ad_model *adx_model_new(ad_scalar_fn *scalar,
                                       ad_vector_fn *vector, void *ctx,
                                       size_t n, size_t m)
 {
+    if (scalar == NULL && vector == NULL)
+        return NULL;
     ad_model *model = (ad_model *)calloc(1, sizeof *model);
     if (model == NULL)
         return NULL;
@@ -123,7 +125,7 @@ static inline ad_model *adx_model_new(ad_scalar_fn *scalar,
 //   f            in    compiled with ADREV_TRACE, as for ad_fn_record
 //   ctx          in    given to f; must outlive the model
 //
-//   returns      the model; NULL: out of memory
+//   returns      the model; NULL: out of memory, or f is NULL
 static inline ad_model *ad_model_scalar(ad_scalar_fn *f, void *ctx, size_t n)
 {
     return adx_model_new(f, NULL, ctx, n, 1);

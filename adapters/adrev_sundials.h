@@ -154,13 +154,27 @@ static inline adx_system_matrix *adx_sundials_lines(ad_system *s, SUNMatrix A,
     return rows != transposed ? &s->by_rows : &s->by_columns;
 }
 
+// Whether A has n rows and n columns.
+static inline bool adx_sundials_is_square(SUNMatrix A, size_t n)
+{
+    const SUNMatrix_ID id = SUNMatGetID(A);
+    const sunindextype rows = id == SUNMATRIX_DENSE ? SM_ROWS_D(A)
+                            : id == SUNMATRIX_BAND ? SM_ROWS_B(A)
+                            : SM_ROWS_S(A);
+    const sunindextype columns = id == SUNMATRIX_DENSE ? SM_COLUMNS_D(A)
+                               : id == SUNMATRIX_BAND ? SM_COLUMNS_B(A)
+                               : SM_COLUMNS_S(A);
+    return (size_t)rows == n && (size_t)columns == n;
+}
+
 // A = factor times M, whose values have this status.
 static inline int adx_sundials_put(ad_system *s, adx_system_matrix *M,
                                    ad_status status, double factor, SUNMatrix A)
 {
     const SUNMatrix_ID id = SUNMatGetID(A);
     if (status == ADREV_OK) {
-        status = id == SUNMATRIX_DENSE ? adx_sundials_dense(s, M, factor, A)
+        status = !adx_sundials_is_square(A, s->n) ? ADREV_ESHAPE
+               : id == SUNMATRIX_DENSE ? adx_sundials_dense(s, M, factor, A)
                : id == SUNMATRIX_BAND ? adx_sundials_band(s, M, factor, A)
                : adx_sundials_sparse(s, M, factor, A);
         if (status == ADREV_ESHAPE)

@@ -153,7 +153,8 @@ static inline ad_system *adx_system_new(ad_ode_fn *ode, ad_dae_fn *dae,
                                         size_t n, size_t parameters)
 {
     const size_t most = SIZE_MAX / sizeof(double) / 4;
-    if (n > most || parameters > most)
+    if (n > most || parameters > most
+        || (ode == NULL && dae == NULL && equations == NULL))
         return NULL;
     ad_system *s = (ad_system *)calloc(1, sizeof *s);
     if (s == NULL)
@@ -193,7 +194,7 @@ static inline ad_system *adx_system_new(ad_ode_fn *ode, ad_dae_fn *dae,
 //                      are constants of a recording, see ad_system_clear
 //   parameters   in    may be 0
 //
-//   returns      the system; NULL: out of memory
+//   returns      the system; NULL: out of memory, or the function is NULL
 static inline ad_system *ad_system_ode(ad_ode_fn *f, void *ctx, size_t n,
                                        size_t parameters)
 {
@@ -211,8 +212,8 @@ static inline ad_system *ad_system_dae(ad_dae_fn *F, void *ctx, size_t n,
 static inline ad_system *ad_system_implicit(ad_ode_fn *f, void *ctx, size_t n,
                                             size_t parameters)
 {
-    ad_system *s = adx_system_new(NULL, adx_system_residual, NULL, ctx, n,
-                                  parameters);
+    ad_system *s = adx_system_new(NULL, f != NULL ? adx_system_residual : NULL,
+                                  NULL, ctx, n, parameters);
     if (s != NULL)
         s->slope = f;
     return s;
@@ -274,9 +275,10 @@ static inline ad_system *ad_system_elements(ad_assembly *a, bool ode)
 #endif
 
 // Why the system has stopped, or why there is no value at the point evaluated
-// last: as ad_model_status. ADREV_ESHAPE: a band matrix is too narrow, or a
-// sparse matrix was given a pattern, and the path here has other entries: the
-// pattern now has them, so have the linear solver analyse it again, and go on.
+// last: as ad_model_status. ADREV_ESHAPE: the solver's matrix has
+// other sizes, or too narrow a band; or a sparse one was given a pattern, and the
+// path here has other entries: the pattern now has them, so have the linear
+// solver analyse it again, and go on.
 //
 //   returns      as ad_model_status; ADREV_ENOMEM if s is NULL
 static inline ad_status ad_system_status(const ad_system *s)

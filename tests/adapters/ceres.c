@@ -148,7 +148,7 @@ static void frozen_residual(const ad_rev *x, ad_rev *r, void *ctx)
 static void test_failures(void)
 {
     double x[2] = { 40, 1 }, *parameters[1] = { x };
-    int size[1] = { 1 }, two[1] = { 2 };
+    int size[1] = { 1 }, two[1] = { 2 }, minus = -1;
     double r = 0;
     ad_model *m = ad_model_vector(logarithm, NULL, 1, 1);
     ceres_problem_t *problem = ceres_create_problem();
@@ -163,6 +163,12 @@ static void test_failures(void)
           == NULL, "more parameters than inputs");
     CHECK(ad_ceres_add(problem, NULL, NULL, NULL, NULL, 1, size, parameters)
           == NULL, "no model");
+    CHECK(ad_ceres_add(NULL, m, NULL, NULL, NULL, 1, size, parameters) == NULL
+          && ad_ceres_add(problem, m, NULL, NULL, NULL, 1, NULL, parameters)
+             == NULL
+          && ad_ceres_add(problem, m, NULL, NULL, NULL, 1, size, NULL) == NULL
+          && ad_ceres_add(problem, m, NULL, NULL, NULL, 1, &minus, parameters)
+             == NULL, "no problem, no sizes, no parameters, a size below 0");
     ceres_free_problem(problem);
     ad_model_free(m);
 

@@ -295,6 +295,9 @@ static void test_failures(void)
     CHECK(ad_ipopt_solve(&p, x) == Solve_Succeeded, "three kinds of options");
     p.model = NULL;
     CHECK(ad_ipopt_solve(&p, x) == Insufficient_Memory, "no model");
+    CHECK(ad_ipopt_solve(NULL, x) == Invalid_Problem_Definition
+          && ad_ipopt_solve(&p, NULL) == Invalid_Problem_Definition,
+          "no problem, no x");
     ad_model_free(m);
 }
 

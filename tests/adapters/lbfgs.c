@@ -182,6 +182,8 @@ static void test_failures(void)
     }
     CHECK(ad_lbfgs(NULL, x, &value, NULL, NULL, NULL) == LBFGSERR_OUTOFMEMORY,
           "no model");
+    CHECK(ad_lbfgs(good, NULL, &value, NULL, NULL, NULL)
+          == LBFGSERR_INVALIDPARAMETERS, "no x");
     CHECK(ad_lbfgs(pair, x, &value, NULL, NULL, NULL) == LBFGSERR_INVALID_N,
           "several outputs");
     CHECK(minimum(99, good, x, &value) == LBFGSERR_INVALID_LINESEARCH,

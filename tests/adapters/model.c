@@ -87,7 +87,8 @@ static void test_of_function(void)
     const double left[2] = { -1, 3 }, right[2] = { 5, 2 };
     ad_model *paths = ad_model_scalar(two_paths, NULL, 2);
     double y = 7;
-    CHECK(ad_model_of(NULL) == NULL, "no function");
+    CHECK(ad_model_of(NULL) == NULL && ad_model_scalar(NULL, NULL, 1) == NULL
+          && ad_model_vector(NULL, NULL, 1, 1) == NULL, "no function");
     CHECK(ad_model_eval(paths, left, &y) == ADREV_OK, "recorded");
     const size_t one = 1;
     ad_fn *chosen = NULL;

@@ -976,6 +976,15 @@ static void test_codes(void)
     SUNMatZero(narrow);
     CHECK(adx_cvodes_jacobian(0, at, at, narrow, s, at, at, at) == -1
           && ad_system_status(s) == ADREV_ESHAPE, "a narrow band");
+    const kind kinds[3] = { DENSE, BAND, CSR };
+    for (int k = 0; k < 3; k++) {
+        SUNMatrix small = matrix_of(kinds[k], BRUSSELATOR - 1, 2);
+        CHECK(adx_cvodes_jacobian(0, at, at, A, s, at, at, at) == -1
+              && ad_system_status(s) == ADREV_ESHAPE
+              && adx_cvodes_jacobian(0, at, at, small, s, at, at, at) == -1
+              && ad_system_status(s) == ADREV_ESHAPE, "a small matrix, %d", k);
+        SUNMatDestroy(small);
+    }
     CHECK(ad_cvodes_init(NULL, NULL, 0, y) == CV_MEM_FAIL
           && ad_cvodes_init(NULL, s, 0, y) == CV_ILL_INPUT
           && ad_ida_init(NULL, s, 0, at, at) == IDA_ILL_INPUT

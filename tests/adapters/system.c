@@ -254,6 +254,10 @@ static void test_statuses(void)
           && ad_system_dae(dae, NULL, SIZE_MAX / 8, 1) == NULL
           && ad_system_equations(scaled, NULL, 1, SIZE_MAX) == NULL,
           "impossible sizes");
+    CHECK(ad_system_ode(NULL, NULL, 1, 0) == NULL
+          && ad_system_dae(NULL, NULL, 1, 0) == NULL
+          && ad_system_implicit(NULL, NULL, 1, 0) == NULL
+          && ad_system_equations(NULL, NULL, 1, 0) == NULL, "no function");
     ad_system_free(NULL);
 
     s = ad_system_equations(scaled, &factor, 1, 0);
