@@ -232,6 +232,8 @@ static void test_array_edges(void)
     ad_fn_free(fn);
 }
 
+enum { SUMS = 17 };
+
 // As on a tape to the last bit: the order of sums, and that they start at 0.
 static void summing(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -245,14 +247,15 @@ static void summing(const ad_rev *x, ad_rev *y, void *ctx)
     y[13] = ad_dot(1, x, x + 2);
     y[14] = ad_sum(1, x);
     y[15] = ad_dot(20, x, x);
+    y[16] = ad_sum(20, x);
 }
 
 static void test_sums(void)
 {
     double x[20] = { 0 };
-    double y[16];
-    double want[16];
-    double J[16 * 20];
+    double y[SUMS];
+    double want[SUMS];
+    double J[SUMS * 20];
     for (int k = 0; k < 40; k++) {
         const ad_fn_options o = { .plain = k % 2 == 1 };
         ad_fn *fn = NULL;
@@ -260,10 +263,10 @@ static void test_sums(void)
             x[i] = sin(k + 3.7 * i) * (i % 3 == 0 ? 100 : 1);
         if (k < 20)
             x[0] = k < 10 ? -0.0 : 0.0;
-        EXPECT(ad_fn_record_with(&fn, &o, summing, NULL, 20, x, 16), ADREV_OK);
-        EXPECT(ad_jac(summing, NULL, 20, x, 16, want, J), ADREV_OK);
+        EXPECT(ad_fn_record_with(&fn, &o, summing, NULL, 20, x, SUMS), ADREV_OK);
+        EXPECT(ad_jac(summing, NULL, 20, x, SUMS, want, J), ADREV_OK);
         EXPECT(ad_fn_eval(fn, x, y), ADREV_OK);
-        for (int i = 0; i < 16; i++)
+        for (int i = 0; i < SUMS; i++)
             CHECK(memcmp(&y[i], &want[i], sizeof *y) == 0,
                   "sum %d: got %a, want %a", i, y[i], want[i]);
         ad_fn_free(fn);
