@@ -1,6 +1,7 @@
 #!/bin/sh
 # tags:
 # Random expressions:       sh tests/core/expressions.sh CC FLAGS OUT [CASES SEED]
+# With -DFEW=1 among FLAGS 40 cases, otherwise 70.
 #
 # expressions_print.c prints them as C, expressions_run.c runs them as they are
 # written, in steps and forward. With small blocks, where statements often do
@@ -11,7 +12,8 @@
 
 cc=$1
 out=$3
-cases=${4:-70}
+case $2 in *-DFEW*) usual=40 ;; *) usual=70 ;; esac
+cases=${4:-$usual}
 seed=${5:-1}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 flags="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion"
