@@ -142,6 +142,14 @@ ADX_API int ad_mpi_size(const ad_mpi *c);
 //   cost         2 log2(ranks) messages one after the other
 ADX_TRY ad_status ad_mpi_agree(ad_mpi *c, ad_status mine);
 
+// Whether `mine` is true on all ranks, and none has failed. Collective. Unlike
+// ad_mpi_agree it may be called in the middle of a sweep: in the get of a scan's
+// store, whose states all ranks must have, or none (ad_store).
+//
+//   returns      of c NULL: mine
+//   see          docs/mpi.md, tests/mpi/killed.c
+ADX_API bool ad_mpi_all(ad_mpi *c, bool mine);
+
 // What ended the last query or call: a sentence; never NULL.
 ADX_API const char *ad_mpi_reason(const ad_mpi *c);
 
@@ -1887,11 +1895,11 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
  *           mpi/context mpi/agreement mpi/messages
  *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY ADX_MPI_IDS adx_mpi_kind ADX_MPI_SEND
  *           ADX_MPI_HALO ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER
- *           ADX_MPI_SCATTER ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL adx_mpi_link
- *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_enter_all
- *           adx_mpi_is_rank adx_mpi_room adx_mpi_new_exchange
- *           adx_mpi_send_links adx_mpi_fetch adx_mpi_record
- *           adx_mpi_run_exchange
+ *           ADX_MPI_SCATTER ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL
+ *           adx_mpi_link adx_mpi_fail adx_mpi_refuse adx_mpi_enter
+ *           adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
+ *           adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
+ *           adx_mpi_record adx_mpi_run_exchange
  * ========================================================================== */
 
 // Tags of messages with numbers. Values are found by the key of their side;
@@ -1905,7 +1913,8 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
 // below (mpi/sums).
 typedef enum adx_mpi_kind {
     ADX_MPI_SEND = 2, ADX_MPI_HALO, ADX_MPI_BCAST, ADX_MPI_REDUCE,
-    ADX_MPI_GATHER, ADX_MPI_SCATTER, ADX_MPI_ALLGATHER, ADX_MPI_ALLTOALL
+    ADX_MPI_GATHER, ADX_MPI_SCATTER, ADX_MPI_ALLGATHER, ADX_MPI_ALLTOALL,
+    ADX_MPI_ALL
 } adx_mpi_kind;
 
 typedef struct adx_mpi_link {
@@ -2957,6 +2966,24 @@ static const ad_external_rule adx_mpi_tree_rule = {
     .pullback_n = adx_mpi_tree_rows, .pushforward = adx_mpi_tree_on,
     .always = true
 };
+
+/* --- questions ----------------------------------------------------------- */
+
+static void adx_mpi_and(size_t n, ad_real v[], const ad_real w[])
+{
+    for (size_t i = 0; i < n; i++)
+        v[i] = w[i] == 0 ? 0 : v[i];
+}
+
+ADX_API bool ad_mpi_all(ad_mpi *c, bool mine)
+{
+    ad_real all = mine;
+    if (c == NULL)
+        return mine;
+    const adx_mpi_place p = adx_mpi_place_of(c, ADX_MPI_ALL, 0);
+    return adx_mpi_look(c) && adx_mpi_up(&p, 1, &all, adx_mpi_and)
+        && adx_mpi_down(&p, 1, &all) && all != 0;
+}
 
 /* --- broadcasts ---------------------------------------------------------- */
 

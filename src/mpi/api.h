@@ -78,6 +78,14 @@ ADX_API int ad_mpi_size(const ad_mpi *c);
 //   cost         2 log2(ranks) messages one after the other
 ADX_TRY ad_status ad_mpi_agree(ad_mpi *c, ad_status mine);
 
+// Whether `mine` is true on all ranks, and none has failed. Collective. Unlike
+// ad_mpi_agree it may be called in the middle of a sweep: in the get of a scan's
+// store, whose states all ranks must have, or none (ad_store).
+//
+//   returns      of c NULL: mine
+//   see          docs/mpi.md, tests/mpi/killed.c
+ADX_API bool ad_mpi_all(ad_mpi *c, bool mine);
+
 // What ended the last query or call: a sentence; never NULL.
 ADX_API const char *ad_mpi_reason(const ad_mpi *c);
 

@@ -207,6 +207,24 @@ static const ad_external_rule adx_mpi_tree_rule = {
     .always = true
 };
 
+/* --- questions ----------------------------------------------------------- */
+
+static void adx_mpi_and(size_t n, ad_real v[], const ad_real w[])
+{
+    for (size_t i = 0; i < n; i++)
+        v[i] = w[i] == 0 ? 0 : v[i];
+}
+
+ADX_API bool ad_mpi_all(ad_mpi *c, bool mine)
+{
+    ad_real all = mine;
+    if (c == NULL)
+        return mine;
+    const adx_mpi_place p = adx_mpi_place_of(c, ADX_MPI_ALL, 0);
+    return adx_mpi_look(c) && adx_mpi_up(&p, 1, &all, adx_mpi_and)
+        && adx_mpi_down(&p, 1, &all) && all != 0;
+}
+
 /* --- broadcasts ---------------------------------------------------------- */
 
 ADX_API ad_status ad_mpi_bcast(ad_mpi *c, int root, size_t n, ad_rev x[])

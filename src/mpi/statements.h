@@ -15,11 +15,11 @@
  *           mpi/context mpi/agreement mpi/messages
  *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY ADX_MPI_IDS adx_mpi_kind ADX_MPI_SEND
  *           ADX_MPI_HALO ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER
- *           ADX_MPI_SCATTER ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL adx_mpi_link
- *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_enter_all
- *           adx_mpi_is_rank adx_mpi_room adx_mpi_new_exchange
- *           adx_mpi_send_links adx_mpi_fetch adx_mpi_record
- *           adx_mpi_run_exchange
+ *           ADX_MPI_SCATTER ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL
+ *           adx_mpi_link adx_mpi_fail adx_mpi_refuse adx_mpi_enter
+ *           adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
+ *           adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
+ *           adx_mpi_record adx_mpi_run_exchange
  * ========================================================================== */
 
 // Tags of messages with numbers. Values are found by the key of their side;
@@ -33,7 +33,8 @@
 // below (mpi/sums).
 typedef enum adx_mpi_kind {
     ADX_MPI_SEND = 2, ADX_MPI_HALO, ADX_MPI_BCAST, ADX_MPI_REDUCE,
-    ADX_MPI_GATHER, ADX_MPI_SCATTER, ADX_MPI_ALLGATHER, ADX_MPI_ALLTOALL
+    ADX_MPI_GATHER, ADX_MPI_SCATTER, ADX_MPI_ALLGATHER, ADX_MPI_ALLTOALL,
+    ADX_MPI_ALL
 } adx_mpi_kind;
 
 typedef struct adx_mpi_link {
