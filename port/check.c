@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROOM = 64 };             // numbers of an array of which no count is known
+// Numbers, and structures, of an array of which no count is known.
+enum { ROOM = 64, STRUCTURES = 8 };
 
 static bool twin;               // which of the two is written
 
@@ -44,8 +45,21 @@ static void put_count(buffer *b, const node *p)
         putf(b, "%d", ROOM);
 }
 
+// b.n of b[i0].n: what is set is set in all elements.
+static text without_indices(text path)
+{
+    buffer b = { 0 };
+    for (size_t i = 0; i < path.n;)
+        if (path.at[i] == '[')
+            i = closing(path, i);
+        else
+            put_char(&b, path.at[i++]);
+    return text_in(&b);
+}
+
 static const setting *set_of(text path)
 {
+    path = without_indices(path);
     for (int i = 0; i < opt.sets; i++)
         if (same(opt.set[i].name, path))
             return opt.set[i].used = true, &opt.set[i];
@@ -149,6 +163,23 @@ static bool array_parameter(buffer *b, const node *p, const ty *t, bool input)
     return true;
 }
 
+// Structures behind a pointer: COUNT of them, or some.
+static bool structure_parameter(buffer *b, const node *p, const ty *t, bool input)
+{
+    const option *o = listed(opt.with, opt.withs, p->name);
+    buffer name = { 0 };
+    const char *s = text_copy(p->name);
+    if (o != NULL && o->count.n)
+        putf(&name, "%s[%.*s]", s, (int)o->count.n, o->count.at);
+    else
+        putf(&name, "%s[%d]", s, STRUCTURES);
+    put(b, "    ");
+    put_plain_type(b, t, text_in(&name));
+    putf(b, ";\n    memset(%s, 0, sizeof %s);\n", s, s);
+    const ty all = { .kind = T_ARR, .to = (ty *)t };
+    return fill(b, &all, p->name, input, 0);
+}
+
 static bool put_parameter(buffer *b, const node *p)
 {
     const ty *t = p->ty;
@@ -185,7 +216,9 @@ static bool put_parameter(buffer *b, const node *p)
         return array_parameter(b, p, t->to, input);
     if (t->kind != T_NUM && t->kind != T_REC && t->kind != T_PTR)
         return false;
-    const ty *value = t->kind == T_PTR ? t->to : t;
+    if (t->kind == T_PTR)
+        return structure_parameter(b, p, t->to, input);
+    const ty *value = t;
     put(b, "    ");
     if (value->kind == T_NUM)
         putf(b, "%s %s", kind_of(value), s);
@@ -198,8 +231,7 @@ static bool put_parameter(buffer *b, const node *p)
 static void put_argument(buffer *b, const node *p)
 {
     const ty *t = p->ty;
-    const bool cast = t->kind == T_PTR && t->to->kind != T_REC;
-    put(b, cast ? "(void *)" : t->kind == T_PTR ? "&" : "");
+    put(b, t->kind == T_PTR ? "(void *)" : "");
     put_text(b, p->name);
 }
 
@@ -337,10 +369,13 @@ static const char *header_folder(void)
     return b.at;
 }
 
+static const char *level;       // of optimisation
+
 static void put_compiler(buffer *b, const translation *u)
 {
     const char *cc = getenv("CC");
-    putf(b, "%s -std=gnu11 -O0 -w -ffp-contract=off -I'%s' -I'%s'", cc ? cc : "cc",
+    putf(b, "%s -std=gnu11 %s -w -ffp-contract=off -I'%s' -I'%s'", cc ? cc : "cc",
+         level,
          header_folder(), folder_of(u->path));
     flags_put(b, u);
 }
@@ -355,9 +390,10 @@ static bool build_unit(const char *dir, int u)
     return system(b.at) == 0;
 }
 
-static int build(const char *dir, const translation *own)
+static int build_at(const char *dir, const translation *own, const char *how)
 {
     buffer b = { 0 };
+    level = how;
     for (int u = 0; u < unit_count; u++)
         if (units[u].root != NULL && &units[u] != own && !build_unit(dir, u))
             return 1;
@@ -368,6 +404,14 @@ static int build(const char *dir, const translation *own)
             putf(&b, " '%s/unit%d.o'", dir, u);
     putf(&b, " -o '%s/run' -lm", dir);
     return system(b.at);
+}
+
+// At -O0, which is fastest; functions that are `inline` and nothing else are not
+// there then, and are at -O1.
+static int build(const char *dir, const translation *own)
+{
+    return build_at(dir, own, "-O0 2> /dev/null")
+        && build_at(dir, own, "-O1 -Wl,-z,muldefs");
 }
 
 static int run_there(const char *dir, const function *f, text text_of_twin)

@@ -34,6 +34,20 @@ static text included(text l)
     return (text){ l.at + from, i - from };
 }
 
+// Folders whose files have their names in front: <io.h> is not <sys/io.h>.
+static bool named_with_folder(text path, size_t tail)
+{
+    static const char *const folder[] = { "/sys/", "/bits/", "/linux/", "/asm/",
+                                          "/asm-generic/" };
+    for (size_t i = 0; i < sizeof folder / sizeof *folder; i++) {
+        const size_t n = strlen(folder[i]);
+        if (path.n >= tail + n && memcmp(path.at + path.n - tail - n, folder[i],
+                                         n) == 0)
+            return true;
+    }
+    return false;
+}
+
 // Whether it is read: a line may stand where a condition excludes it.
 static bool is_read(const translation *u, text name)
 {
@@ -42,8 +56,9 @@ static bool is_read(const translation *u, text name)
         text tail = name;
         while (starts(tail, "../") || starts(tail, "./"))
             tail = (text){ tail.at + 1, tail.n - 1 };
-        if (path.n >= tail.n && same((text){ path.at + path.n - tail.n, tail.n },
-                                     tail))
+        if (path.n >= tail.n
+            && same((text){ path.at + path.n - tail.n, tail.n }, tail)
+            && !named_with_folder(path, tail.n))
             return true;
     }
     return name.n == 0;

@@ -93,8 +93,9 @@ static void add_items(void)
     for (int i = 0; i < tree->kids; i++) {
         node *n = tree->kid[i];
         const int f = n->begin.expanded.file;
-        if (!n->implicit && f >= 0 && !system_file(f)
-            && (is_type(n) || n->kind == VarDecl || n->kind == FunctionDecl))
+        if (!n->implicit && f >= 0
+            && (is_type(n) || (!system_file(f) && (n->kind == VarDecl
+                                                   || n->kind == FunctionDecl))))
             add_item(n, i);
     }
 }
@@ -856,7 +857,8 @@ static void types_once(void)
         const item *t = &items[i];
         node *n;
         for (int k = -1; next_node(t, &k, &n);) {
-            if (is_type(n) && (t->plain || !t->in_source)) {
+            if (is_type(n) && (t->plain || !t->in_source)
+                && !system_file(n->begin.expanded.file)) {
                 type_once(&all, n, "");
                 enumerators_once(&all, n);
             }

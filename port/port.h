@@ -454,7 +454,7 @@ bool is_number(const node *n);          // its type is a number
 void twin_name(buffer *b, const node *decl);
 
 void step_note(ty *pointer);            // it goes to other elements
-void address_note(const node *place);   // the address of it is taken
+void address_note(const node *n);       // the address of it is taken
 void steps_settle(void);
 
 extern function *flow_in;               // that is looked at

@@ -787,13 +787,22 @@ static void refuse_union(record *r)
         refuse(r->use, way, "%s", why);
 }
 
+// Addresses of functions of several types: none is read as another.
+static bool only_functions(const record *r)
+{
+    for (int i = 0; i < r->fields; i++)
+        if (r->field[i]->kind != T_PTR || r->field[i]->to->kind != T_FUN)
+            return false;
+    return true;
+}
+
 static void unions_check(void)
 {
     for (size_t i = 0; i < record_count; i++) {
         record *r = record_of(records[i]);
         ty t = { .kind = T_REC, .record = r };
         if (r->is_union && any_varied(&t) && r->fields > 1
-            && only_numbers(&t) == NULL)
+            && only_numbers(&t) == NULL && !only_functions(r))
             refuse_union(r);
     }
 }

@@ -1,15 +1,15 @@
 // tags: part
 // SPDX-License-Identifier: MIT-0
 // port: calls with side effects, pointers to functions
-// function: side_effects side_index nested_call_effects fptr_array fptr_param
-// function: fptr_typedef_struct fptr_math fptr_choice callback_ctx_double
-// function: recursion param_modified void_ctx
+// function: odd_side_effects side_index nested_call_effects fptr_array
+// function: fptr_param fptr_typedef_struct fptr_math fptr_choice
+// function: callback_ctx_double odd_recursion param_modified void_ctx
 // with: x:3
 // in: 3
 // out: 12
 // at: 1.53 0.41 0.77
 // at: 0.31 1.27 -0.52
-// call: y[0] = side_effects@(x);
+// call: y[0] = odd_side_effects@(x);
 // call: y[1] = side_index@(x);
 // call: y[2] = nested_call_effects@(x);
 // call: y[3] = fptr_array@(x);
@@ -18,23 +18,23 @@
 // call: y[6] = fptr_math@(x);
 // call: y[7] = fptr_choice@(x);
 // call: y[8] = callback_ctx_double@(x);
-// call: y[9] = recursion@(x);
+// call: y[9] = odd_recursion@(x);
 // call: y[10] = param_modified@(x);
 // call: y[11] = void_ctx@(x);
 
 #include <math.h>
 
-static double side_effects_inc(double *p)
+static double odd_side_effects_inc(double *p)
 {
     *p += 1;
     return *p;
 }
 
-double side_effects(const double *x)
+double odd_side_effects(const double *x)
 {
     double a = x[0];
-    double b = side_effects_inc(&a) * 2;
-    b += side_effects_inc(&a);
+    double b = odd_side_effects_inc(&a) * 2;
+    b += odd_side_effects_inc(&a);
     int i = 0;
     double c[3] = { 1, 2, 3 };
     c[i++] += x[1];
@@ -174,14 +174,14 @@ double callback_ctx_double(const double *x)
     return callback_ctx_double_eval(callback_ctx_double_g, x, 3, &k);
 }
 
-static double recursion_fact(double x, int n)
+static double odd_recursion_fact(double x, int n)
 {
-    return n <= 0 ? 1 : (x - n) * recursion_fact(x, n - 1);
+    return n <= 0 ? 1 : (x - n) * odd_recursion_fact(x, n - 1);
 }
 
-double recursion(const double *x)
+double odd_recursion(const double *x)
 {
-    return recursion_fact(x[0], 3) * recursion_fact(x[1], 2);
+    return odd_recursion_fact(x[0], 3) * odd_recursion_fact(x[1], 2);
 }
 
 static double param_modified_g(double a, int n)

@@ -1,7 +1,7 @@
 // tags: part
 // SPDX-License-Identifier: MIT-0
 // port: jumps, labels, fallthrough
-// function: early_return goto_out goto_state fallthrough duff while_assign
+// function: odd_early_return goto_out goto_state fallthrough duff while_assign
 // function: empty_loop_body enum_case_arith unsigned_wrap ternary_nested
 // function: ternary_void
 // with: x:3
@@ -9,7 +9,7 @@
 // out: 11
 // at: 1.53 0.41 0.77
 // at: 0.31 1.27 -0.52
-// call: y[0] = early_return@(x);
+// call: y[0] = odd_early_return@(x);
 // call: y[1] = goto_out@(x);
 // call: y[2] = goto_state@(x);
 // call: y[3] = fallthrough@(x);
@@ -21,7 +21,7 @@
 // call: y[9] = ternary_nested@(x);
 // call: y[10] = ternary_void@(x);
 
-double early_return(const double *x)
+double odd_early_return(const double *x)
 {
     for (int i = 0; i < 3; i++)
         if (x[i] > 0.8)
