@@ -156,12 +156,12 @@ static inline ad_model *ad_model_of(ad_fn *fn)
     return model;
 }
 
+#ifdef ADREV_ASSEMBLE_H
 // A model of a sum of elements (adrev_assemble.h, which is included before this
 // header, or its adapter). The assembly stays yours, may be compiled, and must
 // outlive the model; set its parameters, m->p, before a solver runs. Where a
 // guard of an element comes out differently it has no value. Dense Jacobians and
 // Taylor coefficients there are not: ADREV_EHOOK. NULL: no memory, or a is NULL.
-#ifdef ADREV_ASSEMBLE_H
 static inline ad_model *ad_model_elements(ad_assembly *a)
 {
     const ad_assembly_size size = ad_assembly_about(a);

@@ -152,7 +152,7 @@ static inline PetscErrorCode adx_petsc_begin(Mat A)
     return adx_petsc_assemble(A);
 }
 
-// A sparse matrix without entries: what -mat_type says, as a rule AIJ.
+// A sparse matrix, not assembled: of the type that -mat_type says, as a rule AIJ.
 static inline PetscErrorCode adx_petsc_new(size_t rows, size_t columns,
                                            Mat *out)
 {
@@ -162,8 +162,7 @@ static inline PetscErrorCode adx_petsc_new(size_t rows, size_t columns,
     PetscCall(MatCreate(PETSC_COMM_SELF, out));
     PetscCall(MatSetSizes(*out, (PetscInt)rows, (PetscInt)columns,
                           (PetscInt)rows, (PetscInt)columns));
-    PetscCall(MatSetFromOptions(*out));
-    return adx_petsc_begin(*out);
+    return MatSetFromOptions(*out);
 }
 
 static inline PetscErrorCode adx_petsc_matrix_fits(Mat A, size_t rows,
@@ -450,8 +449,6 @@ static inline PetscErrorCode adx_petsc_choose(const adx_system_matrix *M,
     }
     PetscCall(adx_petsc_matrix_fits(*J, M->lines, M->columns));
     PetscCall(adx_petsc_matrix_fits(*P, M->lines, M->columns));
-    PetscCall(adx_petsc_begin(*J));
-    PetscCall(adx_petsc_begin(*P));
     PetscCall(PetscObjectReference((PetscObject)*J));
     return PetscObjectReference((PetscObject)*P);
 }
@@ -489,13 +486,28 @@ static inline PetscErrorCode ad_petsc_jacobian(ad_system *s, MatReuse reuse,
 
 /* --- SNES: g(y, p) = 0 ---------------------------------------------------- */
 
+// Gives the solver's matrix its pattern before anybody asks for a Jacobian: for
+// PETSc's colouring (-snes_fd_color), which ends the program without one.
+static inline PetscErrorCode adx_petsc_snes_begin(SNES snes, ad_system *s)
+{
+    Mat P = NULL;
+    PetscBool aij = PETSC_FALSE;
+    PetscCall(SNESGetJacobian(snes, NULL, &P, NULL, NULL));
+    if (P != NULL)
+        PetscCall(PetscObjectBaseTypeCompare((PetscObject)P, MATSEQAIJ, &aij));
+    if (!aij || adx_system_jacobian(s, &s->by_rows, 0) != ADREV_OK)
+        return adx_petsc_code(s->model, s->model->status);
+    return adx_petsc_fill(P, &s->by_rows);
+}
+
 static inline PetscErrorCode adx_petsc_snes_g(SNES snes, Vec y, Vec residual,
                                               void *system)
 {
     ad_system *s = (ad_system *)system;
-    (void)snes;
     PetscCall(adx_petsc_at(s, 0, y, NULL));
-    return adx_petsc_eval(s, residual);
+    PetscCall(adx_petsc_eval(s, residual));
+    return s->by_rows.changes > 0 ? ADX_PETSC_FINE
+                                  : adx_petsc_snes_begin(snes, s);
 }
 
 static inline PetscErrorCode adx_petsc_snes_jacobian(SNES snes, Vec y, Mat J,
@@ -606,6 +618,8 @@ static inline PetscErrorCode ad_petsc_ts(TS ts, ad_system *s, Mat J, Mat P)
                "adrev: TS needs a system of ad_system_ode or ad_system_dae");
     PetscCall(adx_petsc_alone((PetscObject)ts));
     PetscCall(adx_petsc_choose(&s->by_rows, &J, &P));
+    PetscCall(adx_petsc_begin(J));
+    PetscCall(adx_petsc_begin(P));
     if (s->dae != NULL) {
         PetscCall(TSSetIFunction(ts, NULL, adx_petsc_ts_residual, s));
         PetscCall(TSSetIJacobian(ts, J, P, adx_petsc_ts_implicit, s));
@@ -658,6 +672,7 @@ static inline PetscErrorCode ad_petsc_ts_parameters(TS ts, ad_system *s)
     PetscCheck(s->t_at != SIZE_MAX && s->parameters > 0, PETSC_COMM_SELF,
                PETSC_ERR_ARG_WRONG, "adrev: a system with time and parameters");
     PetscCall(adx_petsc_new(s->n, s->parameters, &A));
+    PetscCall(adx_petsc_begin(A));
     if (s->dae != NULL)
         PetscCall(TSSetIJacobianP(ts, A, adx_petsc_ts_residual_by_p, s));
     else
