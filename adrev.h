@@ -10596,7 +10596,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 {
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return adx_no_result();
-    const adx_part part[] = {
+    const adx_part part[2] = {
         { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
         { .x = adx_vector(n, y, incy), .scale = -1, .own = true },
     };
@@ -10676,7 +10676,7 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
         return;
     const adx_view factor = adx_vector(n, &a, 0);
     const adx_view from = adx_vector(n, x, incx);
-    const adx_part part[] = {
+    const adx_part part[3] = {
         { .x = factor, .d = from, .scale = 1 },
         { .x = from, .scale = a.v },
         { .x = adx_vector(n, y, incy), .scale = 1 },
@@ -10700,7 +10700,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return;
     const adx_view from = adx_vector(n, x, incx);
-    const adx_part part[] = {
+    const adx_part part[2] = {
         { .x = adx_vector(n, &a, 0), .d = from, .scale = 1 },
         { .x = from, .scale = a.v },
     };
