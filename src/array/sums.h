@@ -412,8 +412,9 @@ static bool adx_softmax_forward(const adx_extended *e, ad_real tan[],
     return true;
 }
 
+static const char adx_softmax_rule_name[] = "softmax";
 static const adx_rule adx_softmax_rule = {
-    "softmax", adx_softmax_reverse, adx_softmax_forward, NULL
+    adx_softmax_rule_name, adx_softmax_reverse, adx_softmax_forward, NULL
 };
 
 static adx_softmax *adx_add_softmax(const adx_view *x)
