@@ -772,6 +772,22 @@ static void test_count(void)
     free(x);
 }
 
+// ad_fn_about says how many loops the value has: here one, none in short ones.
+static void test_about(void)
+{
+    static size_t size[] = { 300, 20 };
+    for (size_t i = 0; i < 2; i++) {
+        ad_real *x = numbers(size[i]);
+        ad_fn *fn;
+        CHECK(ad_fn_record(&fn, rosenbrock, &size[i], size[i], x, 1)
+              == ADREV_OK, "recorded");
+        const size_t loops = ad_fn_about(fn).loops;
+        CHECK(loops == 1 - i, "%zu loops in %zu", loops, size[i]);
+        ad_fn_free(fn);
+        free(x);
+    }
+}
+
 // The guard that a point does not pass is named, wherever it is in a loop.
 static void limits(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -825,6 +841,7 @@ int main(int argc, char **argv)
     test_memory(false);
     test_memory(true);
     test_count();
+    test_about();
     test_guards();
     test_small();
     test_large();
