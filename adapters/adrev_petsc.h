@@ -17,7 +17,7 @@
  * of another type; or shells, which hold products alone.
  *
  * Where there is no finite value, PETSc gets numbers that are not finite, and
- * tries a shorter step. When the model has stopped, the callback returns an
+ * tries a shorter step (explicit methods of TS end with PETSC_ERR_FP). When the model has stopped, the callback returns an
  * error: PETSC_ERR_MEM, PETSC_ERR_ARG_SIZ or PETSC_ERR_LIB, with the message of
  * the status, which ad_system_status or ad_model_status keeps. What PETSc does
  * with errors is up to its handler: PetscPushErrorHandler(

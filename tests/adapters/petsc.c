@@ -476,6 +476,14 @@ static void test_ts_failures(void)
     CHECK(code == 0 && reason > 0 && status == ADREV_OK,
           "before there is no value: %d, %d", (int)code, (int)reason);
     CHECK_NEAR(y, powl(0.1L, 2.0L / 3), 1e-5L);         // (1 - 3t/2)^(2/3)
+    y = 1;
+    code = integrate(ad_system_ode(sinking, NULL, 1, 0), TSRK, &y, 2, &reason,
+                     &status);
+    CHECK(code == PETSC_ERR_FP, "beyond, explicitly: %d", (int)code);
+    y = 1;
+    code = integrate(ad_system_ode(sinking, NULL, 1, 0), TSBDF, &y, 2, &reason,
+                     &status);
+    CHECK(code == PETSC_ERR_NOT_CONVERGED, "and implicitly: %d", (int)code);
     y = 3;
     code = integrate(ad_system_ode(frozen_rate, NULL, 1, 0), TSRK, &y, 1,
                      &reason, &status);
