@@ -1,8 +1,7 @@
 /* expressions.c - writes expressions.
  *
- * What nothing recorded is in is copied as it stands. Of other nodes the text
- * between the parts is copied (`gaps`), and the parts are written again; so
- * comments, macros and the layout stay. A node from within a macro is written
+ * What nothing recorded is in is copied as it stands, and so is the text between
+ * the parts of other nodes (gaps.c). A node from within a macro is written
  * `apart`: from the tree alone.
  *
  * An expression has one of three forms: plain C, a recorded number, or an
@@ -18,196 +17,12 @@
 static form write(buffer *b, node *n, bool apart);
 static form write_parts_call(buffer *b, node *n, library l, bool apart);
 
-/* --- what must be written again ------------------------------------------- */
-
-static bool names_type(const node *n)
-{
-    return n->kind == CStyleCastExpr || n->kind == CompoundLiteralExpr
-        || n->kind == VarDecl || n->kind == ParmVarDecl
-        || n->kind == FieldDecl || n->kind == TypedefDecl
-        || (n->kind == UnaryExprOrTypeTraitExpr && n->arg_type.n);
-}
-
-static bool names_in_dimensions(const node *n)
-{
-    if (n->ty == NULL || n->ty->kind != T_ARR)
-        return false;
-    const text t = slice((span){ n->loc.expanded.file, n->loc.expanded.at
-                                 + n->loc.expanded.n, span_of(n).end });
-    for (size_t i = 0; (i = skip_blank(t, i)) < t.n && t.at[i] != '=';) {
-        const size_t next = skip_token(t, i);
-        const text w = { t.at + i, next - i };
-        const node *v = outer_variable(n, w);
-        const function *f = word_char(w.at[0])
-            ? function_named(w, n->unit) : NULL;
-        if ((v != NULL && v->renamed) || (f != NULL && f->reached))
-            return true;
-        i = next;
-    }
-    return false;
-}
-
-static bool touched_itself(node *n)
-{
-    if (n->kind == VarDecl && names_in_dimensions(n))
-        return true;
-    if (n->kind == CallExpr) {
-        const ty *f = n->kid[0]->ty;
-        if (f != NULL && f->kind == T_PTR)
-            f = f->to;
-        if (f != NULL && f->kind == T_FUN && ty_changed(f)
-            && call_library(n).kind == L_NONE)
-            return true;
-    }
-    if (n->kind == DeclRefExpr && n->addressed && ty_changed(n->ty))
-        return true;
-    if (n->kind == DeclRefExpr)
-        return (n->decl != NULL && n->decl->renamed) || active(n->ty);
-    if (n->kind == RecordDecl)
-        return record_twin(n->record);
-    if (n->kind == UnaryExprOrTypeTraitExpr && n->arg_type.n && n->arg == NULL)
-        n->arg = ty_of(n->arg_type, n);
-    if (n->kind == UnaryExprOrTypeTraitExpr)
-        return ty_changed(n->arg);
-    if (n->kind == FunctionDecl)
-        return n->function != NULL && n->function->decl->renamed;
-    if (n->kind == TypedefDecl && n->ty == NULL)
-        n->ty = ty_of(n->type, n);
-    if (n->kind == TypedefDecl)
-        return ty_changed(n->ty) || typedef_twin(n);
-    if (names_type(n) && ty_changed(n->ty))
-        return true;
-    if (n->kind == ReturnStmt)
-        return n->kids > 0 && active(n->ty);
-    return n->ty != NULL && n->kind != VarDecl && active(n->ty);
-}
-
-bool touched(node *n)
-{
-    if (n->touched_known)
-        return n->touched;
-    bool any = touched_itself(n);
-    for (int i = 0; i < n->kids; i++)
-        any = touched(n->kid[i]) || any;
-    n->touched_known = 1;
-    n->touched = any;
-    return any;
-}
-
-/* --- gaps ----------------------------------------------------------------- */
-
-static int by_place(const void *a, const void *b)
-{
-    const node *x = *(node *const *)a, *y = *(node *const *)b;
-    const uint32_t i = x->begin.expanded.at, j = y->begin.expanded.at;
-    return (i > j) - (i < j);
-}
-
-// The kids that stand in the text, in its order.
-static int placed(node *n, node **list)
-{
-    int count = 0;
-    for (int i = 0; i < n->kids; i++)
-        if (n->kid[i]->kind != NO_NODE && n->kid[i]->kind != FullComment
-            && n->kid[i]->begin.expanded.file >= 0)
-            list[count++] = n->kid[i];
-    if (count)
-        qsort(list, (size_t)count, sizeof *list, by_place);
-    return count;
-}
-
-static bool any_touched(node **list, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (touched(list[i]))
-            return true;
-    return false;
-}
-
-// Behind a statement of a macro, before the next one of it.
-static void next_statement(buffer *b, int f, size_t at)
-{
-    const text t = file_at(f)->text;
-    size_t i = at;
-    if (b->at[b->n - 1] != ';' && b->at[b->n - 1] != '}')
-        put(b, ";");
-    while (i > 0 && t.at[i - 1] != '\n')
-        i--;
-    put(b, "\n");
-    while (t.at[i] == ' ' || t.at[i] == '\t')
-        put_char(b, t.at[i++]);
-}
-
-// One semicolon, whether it is in the macro or behind it.
-static void end_statement(buffer *b, span s)
-{
-    const text t = file_at(s.file)->text;
-    const size_t next = skip_blank(t, s.end);
-    const char last = b->at[b->n - 1];
-    if (next < t.n && t.at[next] == ';' && last == ';')
-        b->n--;
-    else if (last != ';' && last != '}' && t.at[next] != ';')
-        put(b, ";");
-}
-
-// Copies the text of n, with its kids written by `each`.
-void write_gaps(buffer *b, node *n, bool apart,
-                void (*each)(buffer *, node *, bool))
-{
-    node **list = malloc((size_t)(n->kids + 1) * sizeof *list);
-    const int count = list ? placed(n, list) : 0;
-    const span all = span_of(n);
-    size_t at = all.begin;
-
-    for (int i = 0; i < count;) {
-        int k = i + 1;
-        const span s = span_of(list[i]);
-        while (k < count && one_macro(list[i], list[k]))
-            k++;
-        if (s.file != all.file || s.begin < at || s.end > all.end) {
-            i++;
-            continue;
-        }
-        put_text(b, slice((span){ all.file, at, s.begin }));
-        if (k > i + 1 && !any_touched(list + i, k - i))
-            put_text(b, slice(s));
-        else
-            for (int j = i; j < k; j++) {
-                if (j > i && n->kind == CompoundStmt)
-                    next_statement(b, all.file, s.begin);
-                else if (j > i)
-                    put(b, ", ");
-                each(b, list[j], apart);
-            }
-        if (n->kind == CompoundStmt && in_macro(list[i]))
-            end_statement(b, s);
-        at = s.end;
-        i = k;
-    }
-    put_text(b, slice((span){ all.file, at, all.end }));
-    free(list);
-}
-
 static void each_natural(buffer *b, node *n, bool apart)
 {
     write_as(b, n, F_PLAIN, apart);
 }
 
 /* --- helpers -------------------------------------------------------------- */
-
-// Whether the text has a comma that would part the arguments of a macro.
-static bool open_comma(text t)
-{
-    int depth = 0;
-    for (size_t i = 0; i < t.n;) {
-        const char c = t.at[i];
-        depth += (c == '(') - (c == ')');
-        if (c == ',' && depth == 0)
-            return true;
-        i = skip_token(t, i);
-    }
-    return false;
-}
 
 static void write_operand(buffer *b, node *n, bool apart)
 {
@@ -222,45 +37,6 @@ static void write_operand(buffer *b, node *n, bool apart)
     put_text(b, text_in(&o));
     put(b, group ? ")" : "");
     free(o.at);
-}
-
-// What stands between two operands: a comma, and comments. Lines are broken
-// again in the end.
-static void put_break(buffer *b, const node *left, const node *right, bool apart)
-{
-    const span l = span_of(left), r = span_of(right);
-    if (apart || l.file != r.file || l.end > r.begin || in_macro(left)
-        || in_macro(right)) {
-        put(b, ", ");
-        return;
-    }
-    const text gap = slice((span){ l.file, l.end, r.begin });
-    put(b, ",");
-    size_t open = gap.n;
-    for (size_t i = 0; i + 1 < gap.n && open == gap.n; i++)
-        if (gap.at[i] == '/' && (gap.at[i + 1] == '/' || gap.at[i + 1] == '*'))
-            open = i;
-    if (open < gap.n) {             // a comment
-        put(b, " ");
-        put_text(b, (text){ gap.at + open, skip_blank(gap, open) - open });
-        if (b->at[b->n - 1] != '\n' && b->at[b->n - 1] != ' ')
-            put(b, " ");
-        return;
-    }
-    put(b, " ");
-}
-
-static bool has_effect(const node *n)
-{
-    if (n->kind == CompoundAssignOperator || n->kind == CallExpr
-        || (n->kind == BinaryOperator && is(n->opcode, "="))
-        || (n->kind == UnaryOperator
-            && (is(n->opcode, "++") || is(n->opcode, "--"))))
-        return true;
-    for (int i = 0; i < n->kids; i++)
-        if (has_effect(n->kid[i]))
-            return true;
-    return false;
 }
 
 static text natural(node *n, bool apart)
@@ -321,20 +97,6 @@ static void write_truth(buffer *b, node *n, bool apart)
 }
 
 /* --- operators ------------------------------------------------------------ */
-
-static const char *operator_of(text o)
-{
-    static const char *const table[][2] = {
-        { "+", "ad_add" }, { "-", "ad_sub" }, { "*", "ad_mul" },
-        { "/", "ad_div" }, { "<", "ad_lt" }, { "<=", "ad_le" },
-        { ">", "ad_gt" }, { ">=", "ad_ge" }, { "==", "ad_eq" },
-        { "!=", "ad_ne" },
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (is(o, table[i][0]))
-            return table[i][1];
-    return NULL;
-}
 
 static form call_of_two(buffer *b, const char *name, node *n, bool apart)
 {
@@ -469,12 +231,6 @@ static void change(buffer *b, node *target, const char *how, node *n, bool apart
     put(b, ")");
 }
 
-static const char *change_name(const char *op)
-{
-    return strcmp(op, "ad_add") == 0 ? "added" : strcmp(op, "ad_sub") == 0
-         ? "subtracted" : strcmp(op, "ad_mul") == 0 ? "multiplied" : "divided";
-}
-
 static void reassign(buffer *b, node *target, const char *name, node *n,
                      bool apart)
 {
@@ -499,12 +255,6 @@ static void reassign(buffer *b, node *target, const char *name, node *n,
     else
         put(b, "1");
     put(b, single ? ")))" : "))");
-}
-
-static const char *compound_name(text o)
-{
-    o.n -= 1;
-    return operator_of(o);
 }
 
 // As a statement, or as a value in parentheses.
@@ -707,18 +457,6 @@ static form write_cast(buffer *b, node *n, bool apart)
 }
 
 /* --- the rest ------------------------------------------------------------- */
-
-void twin_name(buffer *b, const node *d)
-{
-    if (d->renamed)
-        put_text(b, d->prefix);
-    put_text(b, d->name);
-    if (d->renamed)
-        put(b, opt.suffix);
-    if (d->kind == FunctionDecl && d->renamed && d->function != NULL
-        && function_written(d->function)->number)
-        putf(b, "%d", function_written(d->function)->number);
-}
 
 static form write_name(buffer *b, node *n, bool apart)
 {
@@ -943,6 +681,129 @@ static form write(buffer *b, node *n, bool apart)
         put_text(b, slice(span_of(n)));
         return F_PLAIN;
     }
+}
+
+/* --- initialisers --------------------------------------------------------- */
+
+static bool zero(node *n)
+{
+    n = base_node(n);
+    if (n->kind != IntegerLiteral && n->kind != FloatingLiteral)
+        return false;
+    const text t = n->value;
+    for (size_t i = 0; i < t.n; i++)
+        if (t.at[i] != '0' && t.at[i] != '.')
+            return false;
+    return true;
+}
+
+static void write_value(buffer *b, node *n, ty *t, bool apart, bool fixed,
+                        bool alone)
+{
+    if (!active(t)) {
+        write_as(b, n, F_PLAIN, apart);
+    } else if (zero(n) && alone) {
+        put(b, "0");
+    } else if (fixed) {
+        const bool real = strcmp(opt.number, "real") == 0;
+        put(b, real ? "real_constant(" : "{ .v = ");
+        write_as(b, n, F_PLAIN, apart);
+        put(b, real ? ")" : " }");
+    } else {
+        write_as(b, n, F_NUMBER, apart);
+    }
+}
+
+typedef struct part {
+    node *n;
+    ty *t;
+} part;
+
+static int by_place(const void *a, const void *b)
+{
+    const part *x = a, *y = b;
+    const uint32_t i = x->n->begin.expanded.at, j = y->n->begin.expanded.at;
+    return (i > j) - (i < j);
+}
+
+static ty *part_type(node *list, ty *t, int i)
+{
+    if (t->kind == T_REC && t->record->is_union)
+        return list->kid[i]->ty ? list->kid[i]->ty : t->record->field[0];
+    if (t->kind == T_REC)
+        return i < t->record->fields ? t->record->field[i] : t;
+    return t->kind == T_ARR ? t->to : t;
+}
+
+static int parts_of(node *n, ty *t, part *list)
+{
+    int count = 0;
+    for (int i = 0; i < n->kids; i++)
+        if (n->kid[i]->kind != ImplicitValueInitExpr
+            && n->kid[i]->kind != NO_NODE
+            && n->kid[i]->begin.expanded.file >= 0)
+            list[count++] = (part){ n->kid[i], part_type(n, t, i) };
+    if (count)
+        qsort(list, (size_t)count, sizeof *list, by_place);
+    return count;
+}
+
+static void write_part(buffer *b, part p, bool apart, bool fixed, bool alone)
+{
+    if (p.n->kind == InitListExpr)
+        write_init(b, p.n, p.t, apart, fixed);
+    else
+        write_value(b, p.n, p.t, apart, fixed, alone);
+}
+
+// The whole initialiser of a variable.
+static bool outermost(const node *list)
+{
+    return list->parent->kind == VarDecl;
+}
+
+static void write_list(buffer *b, node *n, part *list, int count, bool apart,
+                       bool fixed)
+{
+    const span all = span_of(n);
+    size_t at = all.begin;
+
+    for (int i = 0; i < count; i++) {
+        const span s = span_of(list[i].n);
+        if (s.begin < at || s.end > all.end)
+            continue;
+        put_text(b, slice((span){ all.file, at, s.begin }));
+        write_part(b, list[i], apart, fixed, count == 1 && outermost(n));
+        at = s.end;
+    }
+    put_text(b, slice((span){ all.file, at, all.end }));
+}
+
+// Braces as they stand; each number is given what it needs.
+void write_init(buffer *b, node *n, ty *t, bool apart, bool fixed)
+{
+    if (n->kind != InitListExpr) {
+        const bool braces = active(t) && zero(n);
+        put(b, braces ? "{ " : "");
+        write_value(b, n, t, apart, fixed, true);
+        put(b, braces ? " }" : "");
+        return;
+    }
+    part *list = malloc((size_t)(n->kids + 1) * sizeof *list);
+    const int count = list ? parts_of(n, t, list) : 0;
+    if (t->kind == T_NUM && count == 1 && active(t) && !zero(list[0].n)) {
+        write_value(b, list[0].n, t, apart, fixed, true);
+    } else if (!apart && !in_macro(n)) {
+        write_list(b, n, list, count, apart, fixed);
+    } else {
+        put(b, "{ ");
+        for (int i = 0; i < count; i++) {
+            put(b, i ? ", " : "");
+            write_part(b, list[i], true, fixed, count == 1 && outermost(n));
+        }
+        put(b, " }");
+    }
+    free(list);
 }
 
 /* --- expressions as statements -------------------------------------------- */

@@ -16,35 +16,11 @@
  */
 
 #include "port.h"
-#include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
-
-function *flow_in;
-bool flow_reads;
 
 /* --- what is not understood ------------------------------------------------
  * Whatever goes in may come out, anywhere: so it is seen that something varies
  * there, and then it is refused.                                            */
-
-static void from_hub(ty *t, void *hub) { num_edge(((ty *)hub)->num, t->num); }
-static void to_hub(ty *t, void *hub) { num_edge(t->num, ((ty *)hub)->num); }
-
-static void entangle(ty *t, ty *hub)
-{
-    if (t == NULL)
-        return;
-    each_number(t, to_hub, hub);
-    each_number(t, from_hub, hub);
-}
-
-static void entangle_all(const node *n, ty *hub)
-{
-    for (int i = 0; i < n->kids; i++) {
-        entangle(n->kid[i]->ty, hub);
-        entangle_all(n->kid[i], hub);
-    }
-}
 
 // Complex numbers and vectors get what they are made of, and nothing else.
 static bool closed(const node *n)
@@ -72,43 +48,8 @@ static ty *odd(node *n, const char *why, const char *proposal)
     return t;
 }
 
-/* --- values that move ----------------------------------------------------- */
-
 static ty *see(node *n);
 static void see_stmt(node *n);
-
-static ty *other(void)
-{
-    static ty t = { .kind = T_OTHER, .name = { "int", 3 } };
-    return &t;
-}
-
-static ty *computed(node *n)        // a number of its own
-{
-    ty *t = ty_of(n->type, n);
-    return t->kind == T_NUM ? t : ty_number();
-}
-
-static void flows(ty *from, ty *to)
-{
-    if (from->kind == T_NUM && to->kind == T_NUM)
-        num_edge(from->num, to->num);
-}
-
-static void assign(ty *to, ty *from, node *at)
-{
-    if (to->kind == T_NUM)
-        flows(from, to);
-    else if (to->kind == T_PTR || from->kind == T_PTR
-             || (to->kind == T_REC && from->kind == T_REC))
-        join(to, from, at);
-}
-
-static void compared(ty *t)
-{
-    if (t->kind == T_NUM)
-        num_root(t->num)->useful = true;
-}
 
 static void see_condition(node *n)
 {
@@ -193,230 +134,6 @@ void see_variable(node *d)
 
 /* --- calls ---------------------------------------------------------------- */
 
-void reach(function *f)
-{
-    if (f->type == NULL) {
-        int n = 0;
-        f->type = ty_of(f->decl->type, f->decl);
-        for (int i = 0; i < f->decl->kids; i++) {
-            node *p = f->decl->kid[i];
-            if (p->kind == ParmVarDecl && n < f->type->pars)
-                p->ty = f->type->par[n++];
-        }
-    }
-    if (f->body != NULL && f->also != NULL && !f->reached)
-        refuse(f->also, "give one of the two files", "%.*s is defined in %s, too",
-               (int)f->name.n, f->name.at, file_at(span_of(f->decl).file)->path);
-    if (f->body != NULL)
-        f->reached = true;
-}
-
-static ty *result_of(ty *f, node *call)
-{
-    ty *t = f->to;
-    if (t->kind != T_NUM)
-        return t;
-    ty *value = computed(call);
-    flows(t, value);
-    return value;
-}
-
-static ty *pointee(ty *t)
-{
-    static ty none = { .kind = T_OTHER };
-    return t->kind == T_PTR || t->kind == T_ARR ? t->to : &none;
-}
-
-static ty *see_memory(node *call, library l, ty **arg, int n)
-{
-    ty *result = ty_of(call->type, call);
-    if (l.kind == L_ALLOC && result->kind == T_PTR) {
-        if (n > 0 && arg[0]->kind == T_PTR)
-            join(result->to, pointee(arg[0]), call);
-        put_off(MEMORY, call, result->to, NULL, NULL);
-    } else if (l.kind == L_COPY && n > 1) {
-        join(pointee(arg[0]), pointee(arg[1]), call);
-        step_note(arg[0]);
-        step_note(arg[1]);
-        put_off(MEMORY, call, pointee(arg[0]), NULL, NULL);
-        return arg[0];
-    } else if (l.kind == L_SET && n > 0) {
-        put_off(MEMORY, call, pointee(arg[0]), NULL, NULL);
-        return arg[0];
-    }
-    return result;
-}
-
-static void see_printed(node *call, ty *arg, const char *why)
-{
-    put_off(PRINTED, call, arg, why, "keep it in memory");
-    if (arg->kind != T_NUM)
-        put_off(BYTES, call, arg, "recorded numbers are used as bytes",
-                "print their values");
-}
-
-// What a function does with the arguments that it does not name.
-typedef struct variadic_use {
-    int prints, others;
-} variadic_use;
-
-static bool one_of(text o, const char *list);
-
-// Where a va_list is named: in a call that prints, or in what begins and ends it.
-static void find_variadic(const node *n, variadic_use *u)
-{
-    if (n->kind == DeclRefExpr && find(n->type, "va_list") < n->type.n) {
-        const node *p = n->parent;
-        while (p->kind == ImplicitCastExpr || p->kind == ParenExpr)
-            p = p->parent;
-        const text name = p->kind == CallExpr ? callee_name(p) : T("");
-        if (name.n && one_of(name, "vprintf vfprintf vsyslog"))
-            u->prints++;
-        else if (!starts(name, "__builtin_va_start")
-                 && !starts(name, "__builtin_va_end"))
-            u->others++;
-    }
-    u->others += is(n->kind_name, "VAArgExpr");
-    for (int i = 0; i < n->kids; i++)
-        find_variadic(n->kid[i], u);
-}
-
-static bool prints_only(const function *f)
-{
-    variadic_use u = { 0, 0 };
-    if (f == NULL || f->body == NULL || !f->decl->variadic)
-        return false;
-    find_variadic(f->body, &u);
-    return u.prints > 0 && u.others == 0;
-}
-
-static ty *see_library(node *call, library l, ty **arg, int n)
-{
-    ty *value;
-    switch (l.kind) {
-    case L_CONSTANT:
-        return computed(call);
-    case L_HELPER:
-    case L_OPERATION:
-        value = computed(call);
-        for (int i = 0; i < n && i < l.numbers; i++)
-            flows(arg[i], value);
-        return value;
-    case L_VALUE:
-        for (int i = 0; i < n; i++)
-            if (arg[i]->kind != T_NUM)
-                put_off(BYTES, call, arg[i], "a function that is not seen gets "
-                        "recorded numbers", "pass values");
-        return other();
-    case L_TEXT:
-        for (int i = 0; i < n; i++)
-            put_off(UNSEEN, call, arg[i], l.why, "print it; a text has no "
-                    "derivative");
-        return ty_of(call->type, call);
-    case L_STEP:
-        return computed(call);
-    case L_PARTS:
-        value = computed(call);
-        for (int i = 0; i < n && i < l.numbers; i++)
-            flows(arg[i], value);
-        for (int i = l.numbers; i < n; i++)         // all of them, or none
-            if (pointee(arg[i])->kind == T_NUM)
-                num_join(pointee(arg[i])->num, value->num);
-        return value;
-    case L_PASSIVE:
-        for (int i = 0; i < n; i++)
-            see_printed(call, arg[i], l.why);
-        return ty_of(call->type, call);
-    case L_FREE:
-        return ty_of(call->type, call);
-    case L_SORT:
-        put_off(SORTED, call, arg[0], "qsort, bsearch or memcmp of recorded "
-                "numbers", "sort indices by a loop of your own");
-        return ty_of(call->type, call);
-    default:
-        return see_memory(call, l, arg, n);
-    }
-}
-
-static bool reads(text name)
-{
-    return find(name, "scanf") < name.n || is(name, "fread")
-        || is(name, "fgets") || is(name, "getline") || is(name, "fgetc")
-        || is(name, "getc") || is(name, "read");
-}
-
-// A function that is not seen must not get anything that varies.
-static ty *see_unseen(node *call, ty *f, ty **arg, int n)
-{
-    (void)f;
-    flow_reads |= reads(callee_name(call));
-    for (int i = 0; i < n; i++)
-        put_off(UNSEEN, call, arg[i], NULL, NULL);
-    ty *value = ty_of(call->type, call);
-    for (int i = 0; i < n; i++)
-        flows(arg[i], value);
-    if (value->kind == T_REC)
-        put_off(SORTED, call, value, "a structure of a function that is not seen "
-                "gets recorded numbers", "copy its members to one of your own");
-    if (value->kind == T_PTR)
-        put_off(BYTES, call, value, "memory of a function that is not seen gets "
-                "recorded numbers", "copy them to memory of your own");
-    return value;
-}
-
-// It returns an int, as C90 has it; arguments of what types, nobody knows.
-static ty *see_undeclared(node *call, ty **arg, int n)
-{
-    put_off(OUTSIDE, call, other(), NULL, NULL);
-    for (int i = 0; i < n; i++)
-        put_off(UNSEEN, call, arg[i], "a function that is not declared",
-                "include the header that declares it, and give its source");
-    return ty_of(call->type, call);
-}
-
-static bool stub_given(text name)
-{
-    buffer b = { 0 };
-    if (opt.stubs == NULL)
-        return false;
-    putf(&b, "%.*s%s(", (int)name.n, name.at, opt.suffix);
-    return find(opt.stub_text, b.at) < opt.stub_text.n;
-}
-
-// Of a function that the user completes: whatever goes in may come out.
-static void stub_flows(ty *f)
-{
-    for (int i = 0; i < f->pars; i++)
-        if (f->to->kind == T_NUM && f->par[i]->kind == T_NUM)
-            num_join(f->par[i]->num, f->to->num);
-}
-
-static bool calls_alloc(const node *n)
-{
-    if (n->kind == CallExpr && call_library(n).kind == L_ALLOC)
-        return true;
-    for (int i = 0; i < n->kids; i++)
-        if (calls_alloc(n->kid[i]))
-            return true;
-    return false;
-}
-
-// A function like malloc: it returns a pointer to void, and gets no address of
-// anything but text.
-static bool gives_memory(const function *f)
-{
-    if (f == NULL || f->body == NULL || f->type->to->kind != T_PTR
-        || f->type->to->to->kind != T_VOID || !calls_alloc(f->body))
-        return false;
-    for (int i = 0; i < f->type->pars; i++) {
-        const ty *p = f->type->par[i];
-        if (p->kind != T_OTHER && (p->kind != T_PTR || p->to->kind != T_OTHER))
-            return false;
-    }
-    return true;
-}
-
-// An address may become one of bytes where it is only freed.
 static ty *see_freed(node *n)
 {
     for (; n->kind == ImplicitCastExpr || n->kind == CStyleCastExpr
@@ -448,7 +165,7 @@ static ty *see_call(node *call)
         put_off(strstr(l.why, "jmp") ? ODD : UNSEEN, call, n ? arg[0] : other(),
                 l.why, "write it by other functions of <math.h>");
     if (l.kind == L_REFUSED)
-        return see_unseen(call, f, arg, n);
+        return see_unseen(call, arg, n);
     if (l.kind != L_NONE)
         return see_library(call, l, arg, n);
     if (target == NULL && name.n)
@@ -468,7 +185,7 @@ static ty *see_call(node *call)
         f = f->to;
     put_off(OUTSIDE, call, f, NULL, NULL);
     if (f->kind != T_FUN)
-        return see_unseen(call, f, arg, n);
+        return see_unseen(call, arg, n);
     for (int i = 0; target == NULL && i < f->pars; i++)
         flows(f->par[i], f->to);
     for (int i = 0; target == NULL && i < n; i++)
@@ -480,7 +197,7 @@ static ty *see_call(node *call)
         target->stub = true;
         stub_flows(f);
     } else if (target != NULL && target->body == NULL) {
-        return see_unseen(call, f, arg, n);
+        return see_unseen(call, arg, n);
     }
     const bool prints = prints_only(target);
     for (int i = 0; i < n; i++)
@@ -638,13 +355,6 @@ static ty *see_unary(node *n)
     if (t->kind == T_PTR && (is(o, "++") || is(o, "--")))
         step_note(t);
     return t->kind == T_PTR ? t : ty_of(n->type, n);
-}
-
-static bool one_of(text o, const char *list)
-{
-    const char *s = strstr(list, text_copy(o));
-    return s != NULL && (s == list || s[-1] == ' ')
-        && (s[o.n] == ' ' || s[o.n] == 0);
 }
 
 static ty *see_binary(node *n)
@@ -932,109 +642,6 @@ static bool see_functions(void)
     return any;
 }
 
-/* --- inputs and outputs --------------------------------------------------- */
-
-static void set_varied(ty *t, void *unused)
-{
-    (void)unused;
-    num_root(t->num)->varied = true;
-}
-
-static void set_useful(ty *t, void *unused)
-{
-    (void)unused;
-    num_root(t->num)->useful = true;
-}
-
-static node *parameter(function *f, text name)
-{
-    for (int i = 0; i < f->decl->kids; i++)
-        if (f->decl->kid[i]->kind == ParmVarDecl
-            && same(f->decl->kid[i]->name, name))
-            return f->decl->kid[i];
-    return NULL;
-}
-
-static bool any_parameter(text name)
-{
-    for (int i = 0; i < opt.entries; i++)
-        if (parameter(entry_named(opt.entry[i]), name) != NULL)
-            return true;
-    return false;
-}
-
-// A function that the user gives, as a twin: whatever goes in may come out, and
-// so may what it knows by itself.
-static void open_function(ty *f);
-
-static void open_functions(ty *t, int depth)
-{
-    if (depth > 8 || t == NULL)
-        return;
-    if (t->kind == T_PTR || t->kind == T_ARR)
-        open_functions(t->to, depth + 1);
-    else if (t->kind == T_FUN)
-        open_function(t);
-    else if (t->kind == T_REC)
-        for (int i = 0; i < t->record->fields; i++)
-            open_functions(t->record->field[i], depth + 1);
-}
-
-static void open_function(ty *f)
-{
-    ty *hub = ty_number();
-    ty_root(f)->open = true;
-    for (int i = 0; i < f->pars; i++) {
-        each_number(f->par[i], to_hub, hub);
-        if (f->par[i]->kind == T_PTR)
-            each_number(f->par[i], from_hub, hub);
-    }
-    num_root(hub->num)->varied = true;
-    each_number(f->to, from_hub, hub);
-}
-
-static void seed_inputs(function *f)
-{
-    for (int i = 0; i < f->decl->kids; i++) {
-        node *p = f->decl->kid[i];
-        if (p->kind != ParmVarDecl)
-            continue;
-        open_functions(p->ty, 0);
-        bool input = opt.all;
-        for (int k = 0; k < opt.withs; k++)
-            input |= same(opt.with[k].name, p->name);
-        if (input)
-            each_number(p->ty, set_varied, NULL);
-    }
-}
-
-static bool listed_output(text name)
-{
-    for (int k = 0; k < opt.ofs; k++)
-        if (same(opt.of[k].name, name))
-            return true;
-    return opt.ofs == 0;
-}
-
-static void seed_outputs(function *f)
-{
-    each_number(f->type->to, set_useful, NULL);
-    if (f->type->to->kind == T_NUM)
-        num_root(f->type->to->num)->varied = true;        // an ad_rev, whatever it is
-    for (int i = 0; i < f->decl->kids; i++) {
-        node *p = f->decl->kid[i];
-        if (p->kind != ParmVarDecl)
-            continue;
-        bool input = opt.all;
-        for (int k = 0; k < opt.withs; k++)
-            input |= same(opt.with[k].name, p->name);
-        if (input || (p->ty->kind == T_PTR && listed_output(p->name)))
-            each_number(p->ty, set_useful, NULL);
-        if (opt.ofs && p->ty->kind == T_PTR && listed_output(p->name))
-            each_number(p->ty, set_varied, NULL);
-    }
-}
-
 /* --- all of it ------------------------------------------------------------ */
 
 // Whether a node of a function has something recorded.
@@ -1059,50 +666,6 @@ static void odd_numbers(node *n)
                : find(n->ty->name, "long") == n->ty->name.n ? "vectors" : "long double");
     for (int i = 0; i < n->kids; i++)
         odd_numbers(n->kid[i]);
-}
-
-static void say_function(text name)
-{
-    const char *before = "";
-    fprintf(stderr, "adrev-port: no function %.*s is defined in ", (int)name.n,
-            name.at);
-    for (int i = 0; i < unit_count && i < 8; i++, before = ", ")
-        fprintf(stderr, "%s%s", before, units[i].path);
-    fprintf(stderr, "%s: name the file that defines it\n",
-            unit_count > 8 ? " ..." : "");
-}
-
-// And which parameters there are.
-static void say_parameter(const char *what, text name)
-{
-    fprintf(stderr, "adrev-port: %s %.*s: no such parameter", what, (int)name.n,
-            name.at);
-    for (int i = 0; i < opt.entries; i++) {
-        const node *d = entry_named(opt.entry[i])->decl;
-        const char *before = " has ";
-        fprintf(stderr, "; %.*s", (int)d->name.n, d->name.at);
-        for (int k = 0; k < d->kids; k++)
-            if (d->kid[k]->kind == ParmVarDecl) {
-                fprintf(stderr, "%s%.*s", before, (int)d->kid[k]->name.n,
-                        d->kid[k]->name.at);
-                before = ", ";
-            }
-    }
-    fprintf(stderr, "\n");
-}
-
-static bool names_are_right(void)
-{
-    bool right = true;
-    for (int k = 0; k < opt.withs + opt.ofs; k++) {
-        const bool with = k < opt.withs;
-        const text name = with ? opt.with[k].name : opt.of[k - opt.withs].name;
-        if (any_parameter(name))
-            continue;
-        say_parameter(with ? "--with" : "--of", name);
-        right = false;
-    }
-    return right;
 }
 
 bool flow_run(void)
@@ -1138,4 +701,3 @@ bool flow_run(void)
     globals_check();
     return true;
 }
-

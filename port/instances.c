@@ -11,6 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+void reach(function *f)
+{
+    if (f->type == NULL) {
+        int n = 0;
+        f->type = ty_of(f->decl->type, f->decl);
+        for (int i = 0; i < f->decl->kids; i++) {
+            node *p = f->decl->kid[i];
+            if (p->kind == ParmVarDecl && n < f->type->pars)
+                p->ty = f->type->par[n++];
+        }
+    }
+    if (f->body != NULL && f->also != NULL && !f->reached)
+        refuse(f->also, "give one of the two files", "%.*s is defined in %s, too",
+               (int)f->name.n, f->name.at, file_at(span_of(f->decl).file)->path);
+    if (f->body != NULL)
+        f->reached = true;
+}
+
 enum { MOST_INSTANCES = 400, MOST_COPIED = 400000 };
 
 static int instance_count;
@@ -52,8 +70,6 @@ static bool instantiable(const function *f)
     return any && !f->entry && !f->addressed && !has_static(f->body)
         && instance_count < MOST_INSTANCES;
 }
-
-function *origin_of(function *f) { return f->origin ? f->origin : f; }
 
 function *instance_of(function *f)
 {

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+function *flow_in;
+bool flow_reads;
+
 typedef struct later {
     later_kind kind;
     node *at;
@@ -28,7 +31,6 @@ void put_off(later_kind what, node *at, ty *type, const char *why,
     laters = grow(laters, &later_room, later_count + 1, sizeof *laters);
     laters[later_count++] = (later){ what, at, type, flow_in, why, proposal };
 }
-
 
 /* --- what was put off ----------------------------------------------------- */
 

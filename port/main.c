@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-options opt = { .suffix = "_ad", .number = "ad_rev", .clang = "clang",
-                .rec = "ad_rec", .acc = "ad_acc", .points = 3, .seed = 1 };
-
 static const char usage[] =
 "adrev-port FILE.c ... --function NAME ... --with PARAMETER[:COUNT] ... -o OUT.h\n"
 "           [-- flags of the compiler]\n"

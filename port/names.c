@@ -261,3 +261,4 @@ library call_library(const node *call)
 
 bool is_number(const node *n) { return n->ty != NULL && n->ty->kind == T_NUM; }
 
+function *origin_of(function *f) { return f->origin ? f->origin : f; }

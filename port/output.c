@@ -164,55 +164,6 @@ static void write_plain(item *t)
     put(&t->plain_text, ";");
 }
 
-static void force(ty *t)
-{
-    if (t->kind == T_NUM)
-        num_root(t->num)->varied = num_root(t->num)->useful = true;
-    else if (t->kind == T_PTR || t->kind == T_ARR)
-        force(t->to);
-}
-
-void write_typedef(buffer *b, node *d, bool first)
-{
-    span all = span_of(d);
-    node *r;
-
-    if (d->ty == NULL)
-        d->ty = ty_of(d->type, d);
-    force(d->ty);
-    r = ty_base(d->ty)->kind == T_REC ? ty_base(d->ty)->record->decl : NULL;
-    const size_t name = d->loc.expanded.at;
-    const span s = r ? span_of(r) : all;
-    if (r != NULL && s.file == all.file && s.begin > all.begin
-        && s.end <= all.end) {
-        put_text(b, slice((span){ all.file, all.begin, s.begin }));
-        if (first || r->name.n == 0) {
-            write_record(b, r);
-        } else {
-            put_text(b, r->tag);
-            put(b, " ");
-            put_text(b, r->name);
-            put(b, opt.suffix);
-        }
-        put_text(b, slice((span){ all.file, s.end, name }));
-    } else if (ty_base(d->ty)->kind == T_FUN) {
-        buffer o = { 0 };
-        put_text(&o, d->name);
-        put(&o, opt.suffix);
-        put(b, "typedef ");
-        ty_print(b, d->ty, text_in(&o));
-        put(b, ";");
-        return;
-    } else {
-        const text words = slice((span){ all.file, all.begin, name });
-        write_type_words(b, words, ty_base(d->ty));
-    }
-    put_text(b, d->name);
-    put(b, opt.suffix);
-    put_text(b, slice((span){ all.file, name + d->loc.expanded.n, all.end }));
-    put(b, ";");
-}
-
 // A typedef that contains a structure writes that, too.
 static void write_twin(item *t)
 {
@@ -263,8 +214,6 @@ static void need_item(int i, bool twin)
             need_text(text_in(&t->plain_text), t->first->unit);
     }
 }
-
-static names needed;            // words that are written, by units
 
 static void need_macro(macro *m)
 {
@@ -471,63 +420,6 @@ static piece function_piece(function *f, int order)
     return p;
 }
 
-/* --- macros --------------------------------------------------------------- */
-
-static names current;           // what a name is at this place of the output
-
-// Of a header, or given: it is there from the start.
-static macro *first_meaning(text name)
-{
-    for (int u = 0; u < unit_count; u++) {
-        macro *m = units[u].root ? macro_named(name, u) : NULL;
-        if (m != NULL && m->at.file < 0 && !m->given)
-            return m;
-    }
-    return NULL;
-}
-
-static bool same_macro(const macro *a, const macro *b)
-{
-    return a == b || (a != NULL && b != NULL && same(a->body, b->body));
-}
-
-static macro none;              // a name that is no macro here
-
-static macro *current_macro(text name)
-{
-    macro *m = name_find(&current, name, -1);
-    return m == &none ? NULL : m ? m : first_meaning(name);
-}
-
-// Headers of two files define it in different ways.
-static bool is_ambiguous(text name)
-{
-    const macro *one = NULL;
-    for (int u = 0; u < unit_count; u++) {
-        const macro *m = units[u].root ? macro_named(name, u) : NULL;
-        if (m == NULL || m->at.file >= 0 || m->given)
-            continue;
-        if (one != NULL && !same_macro(m, one))
-            return true;
-        one = m;
-    }
-    return false;
-}
-
-// Behind what a file includes: such macros are defined in its part.
-void put_ends(buffer *b)
-{
-    names done = { 0 };
-    for (size_t i = 0; i < needed.room; i++) {
-        const text name = needed.row[i].name;
-        if (name.at == NULL || name_find(&done, name, -1) || !is_ambiguous(name))
-            continue;
-        name_set(&done, name, -1, &done);
-        name_set(&current, name, -1, &none);
-        putf(b, "#undef %.*s\n", (int)name.n, name.at);
-    }
-}
-
 /* --- pieces ---------------------------------------------------------------- */
 
 static int by_order(const void *a, const void *b)
@@ -609,30 +501,6 @@ static void add_prototypes(buffer *b, const translation *u)
 }
 
 /* --- macros in the output ------------------------------------------------- */
-
-static void put_macro(buffer *b, macro *m)
-{
-    const macro *now = current_macro(m->name);
-    if (same_macro(m, now))
-        return;
-    if (now != NULL)
-        putf(b, "#undef %.*s\n", (int)m->name.n, m->name.at);
-    if (m->at.file >= 0)
-        put_text(b, slice(m->at));
-    else
-        putf(b, "#define %.*s%s%.*s", (int)m->name.n, m->name.at,
-             m->call ? "" : " ", (int)m->body.n, m->body.at);
-    put(b, "\n");
-    name_set(&current, m->name, -1, m);
-}
-
-static void put_undef(buffer *b, const macro *m)
-{
-    if (current_macro(m->name) == NULL)
-        return;
-    putf(b, "#undef %.*s\n", (int)m->name.n, m->name.at);
-    name_set(&current, m->name, -1, &none);
-}
 
 // Macros of <math.h>, which adrev.h includes, where a unit has data of the name.
 static const char *const of_math[] = { "INFINITY", "NAN", "HUGE_VAL" };

@@ -2,28 +2,37 @@
  *
  * adrev-port reads C as a tree that clang prints, finds out which numbers
  * depend on the inputs, and writes the functions again with these numbers
- * recorded. Rooms, in the order of the work:
+ * recorded. Rooms, each of which calls those above it:
  *
- *   text         slices, names, buffers, memory; messages
+ *   options      what the command line says
+ *   text         slices, names, buffers, memory
  *   json         reads JSON
  *   source       files, places, macros
+ *   messages     refusals and notes
  *   tree         the tree that clang prints
  *   types        types of C, with an activity for each number in them
  *   library      functions of the C library that it knows
- *   names        declarations by their names
  *   alike        types that several units declare
+ *   names        declarations by their names
  *   units        the files that are read
+ *   edges        edges from number to number
  *   steps        pointers that step from one member to the next
- *   flow         what flows where; which numbers are active
- *   instances    functions that are looked at anew for each call
  *   later        what is decided when it is known what is active
  *   globals      data at file scope, which other code may see
+ *   inputs       which numbers are inputs and outputs
+ *   calls        what flows in calls of functions that are not looked at
+ *   instances    functions that are looked at anew for each call
+ *   flow         what flows where; which numbers are active
+ *   gaps         what must be written again, and the text between it
+ *   words        the words of a declaration that say the type
+ *   operators    names of operators
  *   expressions  writes expressions
  *   statements   writes statements and declarations
  *   signatures   the heads of functions that are written
  *   helpers      small functions that twins call
  *   lines        lines of 80 columns
- *   head         the head of the file that is written
+ *   meanings     what macros mean at a place of the file that is written
+ *   head         its head
  *   output       the file that is written
  *   stubs        externals for functions whose source is not seen
  *   check        builds and runs twin and original
@@ -35,6 +44,7 @@
 #ifndef PORT_H
 #define PORT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,6 +75,7 @@ void put(buffer *b, const char *s);
 void put_text(buffer *b, text t);
 void put_char(buffer *b, char c);
 void putf(buffer *b, const char *format, ...);
+void put_list(buffer *b, const char *format, va_list list);
 text text_in(const buffer *b);
 bool word_char(char c);
 const char *base_name(const char *path);
@@ -457,6 +468,32 @@ void step_note(ty *pointer);            // it goes to other elements
 void address_note(const node *n);       // the address of it is taken
 void steps_settle(void);
 
+void from_hub(ty *t, void *hub);        // an edge
+void to_hub(ty *t, void *hub);
+void entangle(ty *t, ty *hub);          // edges in both ways
+void entangle_all(const node *n, ty *hub);
+ty *other(void);                        // no number
+ty *computed(node *n);                  // a number of its own
+void flows(ty *from, ty *to);
+void assign(ty *to, ty *from, node *at);
+void compared(ty *t);
+void seed_inputs(function *f);
+void seed_outputs(function *f);
+void say_function(text name);           // that it is not defined
+bool names_are_right(void);             // false: it says which are not
+
+bool one_of(text o, const char *list);  // of words between blanks
+ty *pointee(ty *t);
+ty *result_of(ty *f, node *call);
+ty *see_library(node *call, library l, ty **arg, int n);
+ty *see_unseen(node *call, ty **arg, int n);
+ty *see_undeclared(node *call, ty **arg, int n);
+void see_printed(node *call, ty *arg, const char *why);
+bool prints_only(const function *f);    // its further arguments
+bool gives_memory(const function *f);   // like malloc
+bool stub_given(text name);
+void stub_flows(ty *f);
+
 extern function *flow_in;               // that is looked at
 void reach(function *f);
 void see_variable(node *d);             // of file scope
@@ -493,7 +530,14 @@ extern bool flow_reads;                 // numbers are read from a file
 typedef enum form { F_PLAIN, F_NUMBER, F_EXPR } form;
 
 extern int unit_written;                // of what is written now
+bool open_comma(text t);                // that would part arguments
+bool has_effect(const node *n);
+const char *operator_of(text o);        // NULL: no operator of numbers
+const char *change_name(const char *op);
+const char *compound_name(text o);
+void put_break(buffer *b, const node *left, const node *right, bool apart);
 bool touched(node *n);                  // something in it is written otherwise
+bool touched_itself(node *n);           // not only something in it
 void write_as(buffer *b, node *n, form want, bool apart);
 void write_void(buffer *b, node *n, bool apart);
 void write_init(buffer *b, node *n, ty *t, bool apart, bool fixed);
@@ -515,6 +559,10 @@ void add_wrappers(buffer *b);           // operations whose addresses are taken
 void trim(buffer *b);                   // blanks and ends of lines at its end
 void put_lines(buffer *b, text t);
 void put_head(buffer *b);
+extern names needed;                    // words that are written, by units
+macro *current_macro(text name);
+void put_macro(buffer *b, macro *m);    // unless it is there
+void put_undef(buffer *b, const macro *m);
 void put_ends(buffer *b);               // of macros that headers define anew
 bool write_output(buffer *b);
 bool stubs_write(void);

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+translation *units;
+int unit_count;
+
 static file *files;
 static size_t file_room;
 static int file_count;
@@ -90,6 +93,17 @@ text slice(span s)
 text token(spot s)
 {
     return slice((span){ s.file, s.at, s.at + s.n });
+}
+
+void unit_include(int unit, int index)
+{
+    struct translation *u = &units[unit];
+    for (size_t i = 0; i < u->headers; i++)
+        if (u->header[i] == index)
+            return;
+    u->header = grow(u->header, &u->header_room, u->headers + 1,
+                     sizeof *u->header);
+    u->header[u->headers++] = index;
 }
 
 /* --- tokens --------------------------------------------------------------- */

@@ -11,251 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int unit_written;
 static const ty *result_type;           // of the function that is written
-
-/* --- words of a type ------------------------------------------------------ */
-
-static bool names_record(text word, const ty *base)
-{
-    return base->kind == T_REC && same(word, base->record->name);
-}
-
-// A macro that stands for the type.
-static bool number_macro(text w, const ty *base)
-{
-    text t = w;
-    for (int i = 0; i < 8; i++) {
-        const macro *m = macro_named(t, unit_written);
-        if (m == NULL || m->call)
-            break;
-        t = m->body;
-        while (t.n && t.at[0] == ' ')
-            t.at++, t.n--;
-    }
-    if (t.at == w.at)
-        return false;
-    return is(t, "double") || is(t, "float")
-        || (base->alias != NULL && same(t, base->alias->name));
-}
-
-// A macro that stands for the structure: `#define POINT struct point`.
-static bool record_macro(text w, const ty *base)
-{
-    const macro *m = base->kind == T_REC ? macro_named(w, unit_written) : NULL;
-    size_t i = 0, last = 0;
-    while (m != NULL && !m->call && (i = skip_blank(m->body, i)) < m->body.n) {
-        last = i;
-        i = skip_token(m->body, i);
-    }
-    return m != NULL && m->body.n > 0
-        && same((text){ m->body.at + last, i - last }, base->record->name);
-}
-
-static bool has_declarator(text t, int unit, int depth)
-{
-    for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
-        const size_t next = skip_token(t, i);
-        const text w = { t.at + i, next - i };
-        const macro *m = word_char(w.at[0]) ? macro_named(w, unit) : NULL;
-        if (strchr("*[(", w.at[0]) != NULL && depth > 0)
-            return true;
-        if (m != NULL && !m->call && depth < 8
-            && has_declarator(m->body, unit, depth + 1))
-            return true;
-        i = next;
-    }
-    return false;
-}
-
-// Whether a macro among these words stands for more than a type's name: for
-// `double *`.
-bool macro_declares(text words, int unit)
-{
-    return has_declarator(words, unit, 0);
-}
-
-// Where no word is known to be the type: only storage and qualifiers stay.
-static void words_anew(buffer *b, size_t from, text t)
-{
-    static const char *const kept[] = { "static", "extern", "register", "const",
-                                        "volatile", "inline" };
-    b->n = from;
-    for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
-        const size_t next = skip_token(t, i);
-        const text w = { t.at + i, next - i };
-        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
-            if (is(w, kept[k]))
-                putf(b, "%s ", kept[k]);
-        i = next;
-    }
-    putf(b, "%s ", opt.number);
-}
-
-// The specifiers of a declaration, for what is recorded.
-void write_type_words(buffer *b, text t, const ty *base)
-{
-    const size_t from = b->n;
-    bool done = false;
-
-    for (size_t i = 0; i < t.n;) {
-        const size_t next = skip_token(t, i);
-        const text w = { t.at + i, next - i };
-        const bool number = is(w, "double") || is(w, "float")
-            || number_macro(w, base) || (word_char(w.at[0]) && base->kind == T_NUM
-                && base->alias != NULL && same(w, base->alias->name));
-        i = next;
-        if (active(base) && number) {
-            put(b, opt.number);
-            done = true;
-        } else if (base->alias != NULL && ty_changed(base)
-                   && same(w, base->alias->name)) {
-            put_text(b, w);
-            put(b, opt.suffix);
-            done = true;
-        } else if (!done && ty_changed(base) && typedef_named(w, unit_written) != NULL) {
-            put_text(b, w);
-            put(b, opt.suffix);
-            done = true;
-        } else if (ty_changed(base) && record_macro(w, base)) {
-            putf(b, "%s%.*s%s", base->record->tagless ? "" : base->record->is_union
-                 ? "union " : "struct ", (int)base->record->name.n,
-                 base->record->name.at, opt.suffix);
-            done = true;
-        } else if (names_record(w, base) && ty_changed(base)) {
-            put_text(b, w);
-            put(b, opt.suffix);
-            done = true;
-        } else {
-            put_text(b, w);
-        }
-    }
-    if (!done && ty_changed(base) && base->kind == T_NUM)
-        words_anew(b, from, t);
-}
-
-/* --- initialisers --------------------------------------------------------- */
-
-static bool zero(node *n)
-{
-    n = base_node(n);
-    if (n->kind != IntegerLiteral && n->kind != FloatingLiteral)
-        return false;
-    const text t = n->value;
-    for (size_t i = 0; i < t.n; i++)
-        if (t.at[i] != '0' && t.at[i] != '.')
-            return false;
-    return true;
-}
-
-static void write_value(buffer *b, node *n, ty *t, bool apart, bool fixed,
-                        bool alone)
-{
-    if (!active(t)) {
-        write_as(b, n, F_PLAIN, apart);
-    } else if (zero(n) && alone) {
-        put(b, "0");
-    } else if (fixed) {
-        const bool real = strcmp(opt.number, "real") == 0;
-        put(b, real ? "real_constant(" : "{ .v = ");
-        write_as(b, n, F_PLAIN, apart);
-        put(b, real ? ")" : " }");
-    } else {
-        write_as(b, n, F_NUMBER, apart);
-    }
-}
-
-typedef struct part {
-    node *n;
-    ty *t;
-} part;
-
-static int by_place(const void *a, const void *b)
-{
-    const part *x = a, *y = b;
-    const uint32_t i = x->n->begin.expanded.at, j = y->n->begin.expanded.at;
-    return (i > j) - (i < j);
-}
-
-static ty *part_type(node *list, ty *t, int i)
-{
-    if (t->kind == T_REC && t->record->is_union)
-        return list->kid[i]->ty ? list->kid[i]->ty : t->record->field[0];
-    if (t->kind == T_REC)
-        return i < t->record->fields ? t->record->field[i] : t;
-    return t->kind == T_ARR ? t->to : t;
-}
-
-static int parts_of(node *n, ty *t, part *list)
-{
-    int count = 0;
-    for (int i = 0; i < n->kids; i++)
-        if (n->kid[i]->kind != ImplicitValueInitExpr
-            && n->kid[i]->kind != NO_NODE
-            && n->kid[i]->begin.expanded.file >= 0)
-            list[count++] = (part){ n->kid[i], part_type(n, t, i) };
-    if (count)
-        qsort(list, (size_t)count, sizeof *list, by_place);
-    return count;
-}
-
-static void write_part(buffer *b, part p, bool apart, bool fixed, bool alone)
-{
-    if (p.n->kind == InitListExpr)
-        write_init(b, p.n, p.t, apart, fixed);
-    else
-        write_value(b, p.n, p.t, apart, fixed, alone);
-}
-
-// The whole initialiser of a variable.
-static bool outermost(const node *list)
-{
-    return list->parent->kind == VarDecl;
-}
-
-static void write_list(buffer *b, node *n, part *list, int count, bool apart,
-                       bool fixed)
-{
-    const span all = span_of(n);
-    size_t at = all.begin;
-
-    for (int i = 0; i < count; i++) {
-        const span s = span_of(list[i].n);
-        if (s.begin < at || s.end > all.end)
-            continue;
-        put_text(b, slice((span){ all.file, at, s.begin }));
-        write_part(b, list[i], apart, fixed, count == 1 && outermost(n));
-        at = s.end;
-    }
-    put_text(b, slice((span){ all.file, at, all.end }));
-}
-
-// Braces as they stand; each number is given what it needs.
-void write_init(buffer *b, node *n, ty *t, bool apart, bool fixed)
-{
-    if (n->kind != InitListExpr) {
-        const bool braces = active(t) && zero(n);
-        put(b, braces ? "{ " : "");
-        write_value(b, n, t, apart, fixed, true);
-        put(b, braces ? " }" : "");
-        return;
-    }
-    part *list = malloc((size_t)(n->kids + 1) * sizeof *list);
-    const int count = list ? parts_of(n, t, list) : 0;
-    if (t->kind == T_NUM && count == 1 && active(t) && !zero(list[0].n)) {
-        write_value(b, list[0].n, t, apart, fixed, true);
-    } else if (!apart && !in_macro(n)) {
-        write_list(b, n, list, count, apart, fixed);
-    } else {
-        put(b, "{ ");
-        for (int i = 0; i < count; i++) {
-            put(b, i ? ", " : "");
-            write_part(b, list[i], true, fixed, count == 1 && outermost(n));
-        }
-        put(b, " }");
-    }
-    free(list);
-}
 
 /* --- declarations --------------------------------------------------------- */
 
@@ -618,6 +374,57 @@ void write_record(buffer *b, node *r)
         write_fields(b, list, n, all, open);
     }
     free(list);
+}
+
+/* --- type definitions ----------------------------------------------------- */
+
+static void force(ty *t)
+{
+    if (t->kind == T_NUM)
+        num_root(t->num)->varied = num_root(t->num)->useful = true;
+    else if (t->kind == T_PTR || t->kind == T_ARR)
+        force(t->to);
+}
+
+void write_typedef(buffer *b, node *d, bool first)
+{
+    span all = span_of(d);
+    node *r;
+
+    if (d->ty == NULL)
+        d->ty = ty_of(d->type, d);
+    force(d->ty);
+    r = ty_base(d->ty)->kind == T_REC ? ty_base(d->ty)->record->decl : NULL;
+    const size_t name = d->loc.expanded.at;
+    const span s = r ? span_of(r) : all;
+    if (r != NULL && s.file == all.file && s.begin > all.begin
+        && s.end <= all.end) {
+        put_text(b, slice((span){ all.file, all.begin, s.begin }));
+        if (first || r->name.n == 0) {
+            write_record(b, r);
+        } else {
+            put_text(b, r->tag);
+            put(b, " ");
+            put_text(b, r->name);
+            put(b, opt.suffix);
+        }
+        put_text(b, slice((span){ all.file, s.end, name }));
+    } else if (ty_base(d->ty)->kind == T_FUN) {
+        buffer o = { 0 };
+        put_text(&o, d->name);
+        put(&o, opt.suffix);
+        put(b, "typedef ");
+        ty_print(b, d->ty, text_in(&o));
+        put(b, ";");
+        return;
+    } else {
+        const text words = slice((span){ all.file, all.begin, name });
+        write_type_words(b, words, ty_base(d->ty));
+    }
+    put_text(b, d->name);
+    put(b, opt.suffix);
+    put_text(b, slice((span){ all.file, name + d->loc.expanded.n, all.end }));
+    put(b, ";");
 }
 
 /* --- declarations in functions -------------------------------------------- */

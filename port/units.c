@@ -15,8 +15,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-translation *units;
-int unit_count;
 static size_t unit_room;
 
 /* --- lists of words ------------------------------------------------------- */
@@ -286,17 +284,6 @@ static text clang(const translation *u, const char *what, int *status)
     putf(&b, " %s", what);
     put_quoted(&b, u->path);
     return output_of(b.at, status);
-}
-
-void unit_include(int unit, int index)
-{
-    struct translation *u = &units[unit];
-    for (size_t i = 0; i < u->headers; i++)
-        if (u->header[i] == index)
-            return;
-    u->header = grow(u->header, &u->header_room, u->headers + 1,
-                     sizeof *u->header);
-    u->header[u->headers++] = index;
 }
 
 // 127 is what the shell says of a program that is not there.

@@ -1,8 +1,7 @@
 #pragma once
 
 /* === sundials/idas ==========================================================
- * Differential-algebraic equations: residuals, Jacobians, forward
- * sensitivities.
+ * Differential-algebraic equations: residuals, Jacobians, forward sensitivities.
  *
  *   needs   sundials/matrices sundials/cvodes
  * ====================================================================== */

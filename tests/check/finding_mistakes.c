@@ -35,7 +35,7 @@ static void finding_free(void *p)
 #undef malloc
 #undef free
 #include "check.h"
-#include "random_numbers.h"
+#include "oracle.h"
 
 #include <string.h>
 

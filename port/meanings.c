@@ -1,0 +1,89 @@
+/* meanings.c - what macros mean at a place of the file that is written.
+ *
+ * A name may be one macro in one unit, and another or none in the next one.
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+
+#include "port.h"
+
+names needed;
+
+static names current;           // what a name is at this place of the output
+
+// Of a header, or given: it is there from the start.
+static macro *first_meaning(text name)
+{
+    for (int u = 0; u < unit_count; u++) {
+        macro *m = units[u].root ? macro_named(name, u) : NULL;
+        if (m != NULL && m->at.file < 0 && !m->given)
+            return m;
+    }
+    return NULL;
+}
+
+static bool same_macro(const macro *a, const macro *b)
+{
+    return a == b || (a != NULL && b != NULL && same(a->body, b->body));
+}
+
+static macro none;              // a name that is no macro here
+
+macro *current_macro(text name)
+{
+    macro *m = name_find(&current, name, -1);
+    return m == &none ? NULL : m ? m : first_meaning(name);
+}
+
+// Headers of two files define it in different ways.
+static bool is_ambiguous(text name)
+{
+    const macro *one = NULL;
+    for (int u = 0; u < unit_count; u++) {
+        const macro *m = units[u].root ? macro_named(name, u) : NULL;
+        if (m == NULL || m->at.file >= 0 || m->given)
+            continue;
+        if (one != NULL && !same_macro(m, one))
+            return true;
+        one = m;
+    }
+    return false;
+}
+
+// Behind what a file includes: such macros are defined in its part.
+void put_ends(buffer *b)
+{
+    names done = { 0 };
+    for (size_t i = 0; i < needed.room; i++) {
+        const text name = needed.row[i].name;
+        if (name.at == NULL || name_find(&done, name, -1) || !is_ambiguous(name))
+            continue;
+        name_set(&done, name, -1, &done);
+        name_set(&current, name, -1, &none);
+        putf(b, "#undef %.*s\n", (int)name.n, name.at);
+    }
+}
+
+void put_macro(buffer *b, macro *m)
+{
+    const macro *now = current_macro(m->name);
+    if (same_macro(m, now))
+        return;
+    if (now != NULL)
+        putf(b, "#undef %.*s\n", (int)m->name.n, m->name.at);
+    if (m->at.file >= 0)
+        put_text(b, slice(m->at));
+    else
+        putf(b, "#define %.*s%s%.*s", (int)m->name.n, m->name.at,
+             m->call ? "" : " ", (int)m->body.n, m->body.at);
+    put(b, "\n");
+    name_set(&current, m->name, -1, m);
+}
+
+void put_undef(buffer *b, const macro *m)
+{
+    if (current_macro(m->name) == NULL)
+        return;
+    putf(b, "#undef %.*s\n", (int)m->name.n, m->name.at);
+    name_set(&current, m->name, -1, &none);
+}

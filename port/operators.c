@@ -1,0 +1,98 @@
+/* operators.c - names of operators, and what stands between operands.
+ *
+ * SPDX-License-Identifier: MIT-0
+ */
+
+#include "port.h"
+#include <string.h>
+
+// Whether the text has a comma that would part the arguments of a macro.
+bool open_comma(text t)
+{
+    int depth = 0;
+    for (size_t i = 0; i < t.n;) {
+        const char c = t.at[i];
+        depth += (c == '(') - (c == ')');
+        if (c == ',' && depth == 0)
+            return true;
+        i = skip_token(t, i);
+    }
+    return false;
+}
+
+bool has_effect(const node *n)
+{
+    if (n->kind == CompoundAssignOperator || n->kind == CallExpr
+        || (n->kind == BinaryOperator && is(n->opcode, "="))
+        || (n->kind == UnaryOperator
+            && (is(n->opcode, "++") || is(n->opcode, "--"))))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (has_effect(n->kid[i]))
+            return true;
+    return false;
+}
+
+const char *operator_of(text o)
+{
+    static const char *const table[][2] = {
+        { "+", "ad_add" }, { "-", "ad_sub" }, { "*", "ad_mul" },
+        { "/", "ad_div" }, { "<", "ad_lt" }, { "<=", "ad_le" },
+        { ">", "ad_gt" }, { ">=", "ad_ge" }, { "==", "ad_eq" },
+        { "!=", "ad_ne" },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (is(o, table[i][0]))
+            return table[i][1];
+    return NULL;
+}
+
+const char *change_name(const char *op)
+{
+    return strcmp(op, "ad_add") == 0 ? "added" : strcmp(op, "ad_sub") == 0
+         ? "subtracted" : strcmp(op, "ad_mul") == 0 ? "multiplied" : "divided";
+}
+
+const char *compound_name(text o)
+{
+    o.n -= 1;
+    return operator_of(o);
+}
+
+void twin_name(buffer *b, const node *d)
+{
+    if (d->renamed)
+        put_text(b, d->prefix);
+    put_text(b, d->name);
+    if (d->renamed)
+        put(b, opt.suffix);
+    if (d->kind == FunctionDecl && d->renamed && d->function != NULL
+        && function_written(d->function)->number)
+        putf(b, "%d", function_written(d->function)->number);
+}
+
+// What stands between two operands: a comma, and comments. Lines are broken
+// again in the end.
+void put_break(buffer *b, const node *left, const node *right, bool apart)
+{
+    const span l = span_of(left), r = span_of(right);
+    if (apart || l.file != r.file || l.end > r.begin || in_macro(left)
+        || in_macro(right)) {
+        put(b, ", ");
+        return;
+    }
+    const text gap = slice((span){ l.file, l.end, r.begin });
+    put(b, ",");
+    size_t open = gap.n;
+    for (size_t i = 0; i + 1 < gap.n && open == gap.n; i++)
+        if (gap.at[i] == '/' && (gap.at[i + 1] == '/' || gap.at[i + 1] == '*'))
+            open = i;
+    if (open < gap.n) {             // a comment
+        put(b, " ");
+        put_text(b, (text){ gap.at + open, skip_blank(gap, open) - open });
+        if (b->at[b->n - 1] != '\n' && b->at[b->n - 1] != ' ')
+            put(b, " ");
+        return;
+    }
+    put(b, " ");
+}
