@@ -287,9 +287,9 @@ static uint32_t adx_one_more(const adx_tree *tree, void **array, size_t *room,
 
 static void adx_free_tree(adx_tree *tree)
 {
-#define ADX_EACH(name) adx_drop(tree->memory, tree->name);
-    ADX_TREE_ARRAYS(ADX_EACH)
-#undef ADX_EACH
+#define ADX_TREE_EACH(name) adx_drop(tree->memory, tree->name);
+    ADX_TREE_ARRAYS(ADX_TREE_EACH)
+#undef ADX_TREE_EACH
     adx_drop(tree->memory, tree->slot);
     adx_drop(tree->memory, tree->text);
 }
@@ -307,12 +307,12 @@ static bool adx_begin_tree(adx_tree *tree, const ad_allocator *memory,
         return false;
     memcpy(tree->text, text, length);
     tree->text[length] = '\0';
-#define ADX_EACH(name)                                                      \
+#define ADX_TREE_EACH(name)                                                      \
     ADX_ONE_MORE(tree, name);                                               \
     if (tree->name##_count == 0)                                            \
         return false;
-    ADX_TREE_ARRAYS(ADX_EACH)
-#undef ADX_EACH
+    ADX_TREE_ARRAYS(ADX_TREE_EACH)
+#undef ADX_TREE_EACH
     return ADX_ONE_MORE(tree, form) != 0;
 }
 
