@@ -59,9 +59,20 @@
 
 #include "adrev.h"
 
+#if ADREV_FIXED
+#error "adrev_mpi.h needs tapes that grow: not with ADREV_FIXED"
+#endif
+
 #ifndef ADREV_MPI_H
 #define ADREV_MPI_H
 
+// MPI's own functions for C++ are not needed; they went out of MPI long ago.
+#ifndef OMPI_SKIP_MPICXX
+#define OMPI_SKIP_MPICXX 1
+#endif
+#ifndef MPICH_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX 1
+#endif
 #include <mpi.h>
 
 /* === mpi/api ================================================================

@@ -49,7 +49,7 @@ static ad_rev part(size_t i, const ad_rev *x, void *ctx)
 // The sum of parts lo to hi - 1 of `parts` by its definition: halves of a power
 // of two.
 static void add_up(problem *p, size_t lo, size_t span, size_t parts,
-                   const ad_real x[], double sum[])
+                   const ad_real x[], ad_real sum[])
 {
     ad_real right[MOST + 1] = {0};
     if (span == 1) {

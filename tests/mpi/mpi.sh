@@ -83,5 +83,30 @@ run 2 refused
 for program in grad statements plate failures refused; do
     rm -f "$dir/$program"
 done
+
+# The program of the header's title, and the header in C++.
+sed -n '1,/SPDX/s/^ \*     //p' "$root/adrev_mpi.h" | grep -v '^mpicc\|^success' \
+    > "$dir/title.c"
+$compile -std=c11 -O0 -I"$root" "$dir/title.c" -o "$dir/title" -lm \
+    && start 2 "$dir/title" > "$dir/log" 2>&1
+if [ "$(cat "$dir/log")" = "$(sed -n 's/^ \*     \(success.*\)/\1/p' \
+                               "$root/adrev_mpi.h")" ]; then
+    count 1 0
+else
+    cat "$dir/log"
+    count 0 1
+fi
+echo '#include "adrev_mpi.h"' > "$dir/include.cpp"
+echo 'int main() { return ad_mpi_rank(0); }' >> "$dir/include.cpp"
+cxx=$(echo "$cc" | sed 's/^gcc/g++/; s/^clang/clang++/')
+if ! command -v "$cxx" > /dev/null 2>&1; then
+    echo "include.cpp: skipped, $cxx is not installed"
+elif OMPI_CXX=$cxx MPICH_CXX=$cxx "$(echo $compile | sed s/mpicc/mpicxx/)" \
+        -std=c++11 -Wall -Wextra -Wpedantic -Wshadow -Werror -I"$root" \
+        -c "$dir/include.cpp" -o "$dir/include.o"; then
+    count 1 0
+else
+    count 0 1
+fi
 echo "mpi: $passed passed, $failed failed"
 [ "$failed" = 0 ]

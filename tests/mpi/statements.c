@@ -438,6 +438,48 @@ static void check(ad_mpi *c, const statement *k, unsigned seed)
     ad_tape_free(t);
 }
 
+// NaN counts as missing; ties of equal zeros; infinities; a
+// product with one zero.
+static void check_special(ad_mpi *c)
+{
+    const double nan = (double)NAN;
+    double at[4], g[4], want[4] = {0};
+    ad_rev x[4], low[4], high[4], product[4], all = {0};
+    bool first = R == 0, last = R == P - 1;
+    at[0] = first ? nan : 1 + R;
+    at[1] = last ? -0.0 : 0.0;
+    at[2] = last ? HUGE_VAL : -HUGE_VAL;
+    at[3] = first ? 0 : 2;
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
+    ad_inputs(4, at, x);
+    CHECK(ad_mpi_allreduce(c, ADREV_MPI_MIN, 4, x, low) == ADREV_OK, "min");
+    CHECK(ad_mpi_allreduce(c, ADREV_MPI_MAX, 4, x, high) == ADREV_OK, "max");
+    CHECK(ad_mpi_allreduce(c, ADREV_MPI_PROD, 4, x, product) == ADREV_OK,
+          "prod");
+    CHECK_CLOSE(low[0].v, P == 1 ? nan : 2, 0);
+    CHECK_CLOSE(high[0].v, P == 1 ? nan : P, 0);
+    CHECK(low[1].v == 0 && high[2].v == HUGE_VAL, "%g %g", low[1].v,
+          high[2].v);
+    for (size_t i = 0; i < 4; i++)
+        for (int which = 0; which < 3; which++) {
+            all = which == 0 ? low[i] : which == 1 ? high[i] : product[i];
+            CHECK(ad_mpi_gradient(c, t, all, 4, x, g) == ADREV_OK, "special");
+            want[0] = which == 2 ? nan : P == 1 ? 1
+                    : which == 0 ? R == 1 : last;
+            want[1] = which == 2 ? P == 1 : 1.0 / P;
+            want[2] = which == 2 ? 1 : which == 1 ? last : !last || P == 1
+                    ? 1.0 / (P == 1 ? 1 : P - 1) : 0;
+            want[3] = which == 2 ? first ? pow(2, P - 1) : P == 1
+                    : which == 0 ? first : P == 1 ? 1 : first ? 0
+                    : 1.0 / (P - 1);
+            bool known = which < 2 || i == 1 || i == 3;
+            for (size_t j = 0; known && j < 4; j++)
+                CHECK_NEAR(g[j], j == i ? want[j] : 0, 1e-15);
+        }
+    ad_tape_free(t);
+}
+
 int main(int argc, char **argv)
 {
     ranks_begin(&argc, &argv);
@@ -472,6 +514,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         for (unsigned seed = 1; seed <= 4; seed++)
             check(c, &list[i], seed + (unsigned)i);
+    check_special(c);
     ad_mpi_free(c);
     return ranks_done("statements");
 }
