@@ -250,9 +250,8 @@ static void put_quoted(buffer *b, const char *s)
     put(b, "'");
 }
 
-static text output_of(const char *line, int *status)
+static text output_of(FILE *f, int *status)
 {
-    FILE *f = popen(line, "r");
     buffer b = { 0 };
 
     if (f == NULL) {
@@ -276,14 +275,15 @@ void flags_put(buffer *b, const translation *u)
         put_quoted(b, opt.flags[i]);
 }
 
-static text clang(const translation *u, const char *what, int *status)
+// Begins to run; output_of reads it.
+static FILE *clang(const translation *u, const char *what)
 {
     buffer b = { 0 };
     putf(&b, "%s -std=gnu11 -w", opt.clang);
     flags_put(&b, u);
     putf(&b, " %s", what);
     put_quoted(&b, u->path);
-    return output_of(b.at, status);
+    return popen(b.at, "r");
 }
 
 // 127 is what the shell says of a program that is not there.
@@ -306,14 +306,18 @@ static bool read_unit(int i)
     translation *u = &units[i];
     int status;
     u->tried = true;
-    const text json = clang(u, "-fsyntax-only -Xclang -ast-dump=json", &status);
+    FILE *tree_of = clang(u, "-fsyntax-only -Xclang -ast-dump=json");
+    FILE *macros_of = clang(u, "-E -dD 2> /dev/null");      // beside it
+    const text json = output_of(tree_of, &status);
+    int unused;
+    const text macros = output_of(macros_of, &unused);
     node *root = status == 0 ? tree_read(json, i) : NULL;
     if (root == NULL) {
         say_unread(u, status);
         return false;
     }
     u->root = root;
-    macros_read(clang(u, "-E -dD", &status), i);
+    macros_read(macros, i);
     for (int k = 0; k < root->kids; k++)
         root->kid[k]->parent = tree;
     names_read(i);
