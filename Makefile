@@ -86,6 +86,10 @@ deb:                ## Debian packages in build/deb, which lintian accepts
 matrix:             ## all compilers, standards and levels (long)
 	@$(SUITE) tests/plans/matrix.txt
 
+portable:           ## other C libraries, compilers and processors (long)
+	@sh tests/setup.sh portable
+	@WINEDEBUG=-all $(SUITE) tests/plans/portable.txt
+
 asan:               ## the suite under ASan and UBSan
 	@$(SUITE) tests/plans/asan.txt
 
@@ -173,6 +177,6 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test check run examples adapters adrev-port install uninstall matrix asan \
+.PHONY: help test check run examples adapters adrev-port install uninstall matrix portable asan \
         tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
         headers wasm single deb docs manual manual-check lint clean

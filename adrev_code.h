@@ -57,7 +57,11 @@
  *   code/access       what the statements of loops read
  *   code/loops        loops for what repeats
  *   code/lists        lists of integers as initialisers
+ *   code/bodies       what stands in a C function
+ *   code/checks       whether results are finite
+ *   code/kernels      kernels of OpenCL and CUDA
  *   code/functions    a C function
+ *   code/blocks       loops over points and steps, for machine code
  *   code/wanted       which functions, and their programs
  *   code/casadi       CasADi's entry points
  *   code/write        the C file, and its header
@@ -3961,23 +3965,16 @@ static void adx_say_list(adx_text *t, const ad_allocator *a, bool unrolled,
 
 ADX_SELDOM_END
 
-/* === code/functions =========================================================
- * A C function: the inputs and constants that arrays need in `work`, a
- * statement for each used node in program order, and the results. Nothing but
- * `work` is written before all guards have been passed. Compilers take too long
- * for very long functions, so the nodes of a long one are split into several C
- * functions, f_value_0, f_value_1 ..., which f_value calls one after the other.
+/* === code/bodies ============================================================
+ * What stands in a C function: the inputs and constants that arrays need in
+ * `work`, a statement for each used node in program order, and the results.
+ * Nothing but `work` is written before all guards have been passed.
  *
- * For ad_fn_compile there is more (`loaded`): the size of work as data; a check
- * whether the results are finite, which makes the function return -1; a loop
- * over a block of points; and a loop over the steps of a loop.
- *
- *   needs   tape/memory core/derived function/operations function/program
- *           function/copy function/places function/functions function/pattern
- *           code/api code/text code/layout code/statements code/matrix
- *           code/loops code/lists
- *   offers  adx_has_check adx_declare_function adx_say_function adx_say_block
- *           adx_has_block adx_say_loop
+ *   needs   tape/memory function/operations function/program function/copy
+ *           function/places code/api code/text code/layout code/statements
+ *           code/matrix code/loops
+ *   offers  adx_say_array adx_say_passed adx_say_inputs adx_say_unused
+ *           adx_say_loads adx_say_nodes adx_say_part adx_say_results
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4250,73 +4247,19 @@ static void adx_say_results(adx_writing *k)
         }
 }
 
-static void adx_say_pattern_list(adx_writing *k, const char *list,
-                                 const uint32_t v[], size_t n)
-{
-    adx_say(k->text, "%sconst int %s_%s_%s[%lu] = {\n",
-            k->text->exported ? "" : "static ", k->text->name, k->what, list,
-            (unsigned long)(n == 0 ? 1 : n));
-    adx_say_list(k->text, k->p->memory, k->unrolled, v, n);
-    adx_say(k->text, "};\n");
-}
+ADX_SELDOM_END
 
-// The row of each entry.
-static uint32_t *adx_row_of_each(const ad_allocator *a, const adx_entries *g)
-{
-    uint32_t *row = (uint32_t *)adx_take(a, g->start[g->rows], sizeof *row);
-    for (uint32_t i = 0; row != NULL && i < g->rows; i++)
-        for (size_t j = g->start[i]; j < g->start[i + 1]; j++)
-            row[j] = i;
-    return row;
-}
+/* === code/checks ============================================================
+ * For ad_fn_compile: code that looks whether results are finite before it writes
+ * them. If they are not, the function returns -1, and the replay says what is
+ * wrong.
+ *
+ *   needs   tape/memory core/derived function/operations function/program
+ *           function/copy function/functions code/text code/layout
+ *   offers  adx_has_check adx_say_sum adx_say_check
+ * ========================================================================== */
 
-// The pattern of a sparse matrix, as lists of constants, which kernels do not
-// need.
-static void adx_say_pattern(adx_writing *k)
-{
-    const ad_allocator *a = k->p->memory;
-    const adx_entries *g = k->entries;
-    size_t n = g->start[g->rows];
-    adx_say(k->text, "#define %s_%s_NONZEROS %lu\n", k->text->name, k->what,
-            (unsigned long)n);
-    if (k->text->dialect != ADREV_C99)
-        return;
-    uint32_t *row = adx_row_of_each(a, g);
-    adx_say_pattern_list(k, "start", g->start, g->rows + 1);
-    if (row != NULL)
-        adx_say_pattern_list(k, "row", row, n);
-    k->text->failed = k->text->failed || row == NULL;
-    adx_say_pattern_list(k, "column", g->col, n);
-    adx_say(k->text, "\n");
-    adx_drop(a, row);
-}
-
-// So that no compiler warns of constants that are not used, or of results
-// without entries.
-static void adx_say_results_unused(adx_writing *k)
-{
-    const adx_results *results = k->results;
-    static const char *const list[] = { "start", "row", "column" };
-    for (size_t a = 0; a < 2; a++)
-        if (results->array[a] != NULL && results->length[a] == 0)
-            adx_say(k->text, "    (void)%s;\n", results->array[a]);
-    for (size_t i = 0; k->entries != NULL && k->text->dialect == ADREV_C99
-                       && i < 3; i++)
-        adx_say(k->text, "    (void)%s_%s_%s;\n", k->text->name, k->what,
-                list[i]);
-}
-
-// The body of a function whose nodes are in functions of their own.
-static void adx_say_calls(adx_writing *k)
-{
-    for (size_t part = 0; part < k->parts; part++) {
-        adx_say(k->text, "    left = %s_%s_%lu(", k->text->name, k->what,
-                (unsigned long)part);
-        adx_say_inputs(k, false);
-        adx_say_passed(k->text, "work");
-        adx_say(k->text, ");\n    if (left != 0) return left;\n");
-    }
-}
+ADX_SELDOM_BEGIN
 
 // Whether the function looks at its results before it writes them. A caller
 // that reads what has just been written has to wait for it.
@@ -4442,6 +4385,152 @@ static void adx_say_check(adx_writing *k)
             small ? "!small && " : "");
 }
 
+ADX_SELDOM_END
+
+/* === code/kernels ===========================================================
+ * What code in a dialect has besides its functions: tables in front of them, and
+ * kernels, which call them for one point a work item.
+ *
+ *   needs   code/api code/text code/layout code/bodies
+ *   offers  adx_say_tables adx_say_kernel
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// Writes the tables of all loops, which device code has outside of functions.
+static void adx_say_tables(adx_writing *k)
+{
+    adx_text *t = k->text;
+    bool muted = t->muted;
+    t->muted = true;
+    t->tables = ADX_TABLES_ONLY;
+    for (size_t part = 0; part < k->parts; part++)
+        adx_say_nodes(k, part);
+    adx_say_results(k);
+    t->tables = ADX_TABLES_DONE;
+    t->muted = muted;
+}
+
+static void adx_say_kernel_argument(adx_text *t, const char *array, bool input)
+{
+    if (input)
+        adx_say(t, "%s_stride == 0 ? %s : %s + p, "
+                "%s_stride == 0 ? 1 : %s_stride,\n            ", array, array,
+                array, array, array);
+    else
+        adx_say(t, "%s + p, %s_stride,\n            ", array, array);
+}
+
+// Writes the kernel, which calls the function for one point.
+static void adx_say_kernel(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_results *results = k->results;
+    bool cuda = t->dialect == ADREV_CUDA;
+    adx_say(t, "%s void %s_%s_kernel(const %s points, ",
+            cuda ? "extern \"C\" __global__" : "__kernel", t->name, k->what,
+            adx_stride_type(t));
+    adx_say_inputs(k, true);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++) {
+        adx_say_array(t, results->array[a], false);
+        adx_say(t, ", ");
+    }
+    adx_say_array(t, "work", false);
+    adx_say(t, ", %sint *%s left)\n{\n    const %s p = %s;\n"
+            "    if (p < points)\n        left[p] = %s_%s(\n            ",
+            adx_array_space(t), adx_restrict_word(t), adx_stride_type(t),
+            cuda ? "(long long)blockIdx.x * blockDim.x + threadIdx.x"
+                 : "(long)get_global_id(0)", t->name, k->what);
+    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++)
+        adx_say_kernel_argument(t, k->array[i], true);
+    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
+        adx_say_kernel_argument(t, results->array[a], false);
+    adx_say(t, "work + p, work_stride);\n}\n\n");
+}
+
+ADX_SELDOM_END
+
+/* === code/functions =========================================================
+ * A whole C function, with the pattern of a sparse matrix in front of it, or its
+ * declaration. Compilers take too long for very long functions, so the nodes of
+ * a long one are split into several C functions, f_value_0, f_value_1 ..., which
+ * f_value calls one after the other.
+ *
+ *   needs   tape/memory function/pattern code/api code/text code/layout
+ *           code/lists code/bodies code/checks code/kernels
+ *   offers  adx_declare_function adx_say_function
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+static void adx_say_pattern_list(adx_writing *k, const char *list,
+                                 const uint32_t v[], size_t n)
+{
+    adx_say(k->text, "%sconst int %s_%s_%s[%lu] = {\n",
+            k->text->exported ? "" : "static ", k->text->name, k->what, list,
+            (unsigned long)(n == 0 ? 1 : n));
+    adx_say_list(k->text, k->p->memory, k->unrolled, v, n);
+    adx_say(k->text, "};\n");
+}
+
+// The row of each entry.
+static uint32_t *adx_row_of_each(const ad_allocator *a, const adx_entries *g)
+{
+    uint32_t *row = (uint32_t *)adx_take(a, g->start[g->rows], sizeof *row);
+    for (uint32_t i = 0; row != NULL && i < g->rows; i++)
+        for (size_t j = g->start[i]; j < g->start[i + 1]; j++)
+            row[j] = i;
+    return row;
+}
+
+// The pattern of a sparse matrix, as lists of constants, which kernels do not
+// need.
+static void adx_say_pattern(adx_writing *k)
+{
+    const ad_allocator *a = k->p->memory;
+    const adx_entries *g = k->entries;
+    size_t n = g->start[g->rows];
+    adx_say(k->text, "#define %s_%s_NONZEROS %lu\n", k->text->name, k->what,
+            (unsigned long)n);
+    if (k->text->dialect != ADREV_C99)
+        return;
+    uint32_t *row = adx_row_of_each(a, g);
+    adx_say_pattern_list(k, "start", g->start, g->rows + 1);
+    if (row != NULL)
+        adx_say_pattern_list(k, "row", row, n);
+    k->text->failed = k->text->failed || row == NULL;
+    adx_say_pattern_list(k, "column", g->col, n);
+    adx_say(k->text, "\n");
+    adx_drop(a, row);
+}
+
+// So that no compiler warns of constants that are not used, or of results
+// without entries.
+static void adx_say_results_unused(adx_writing *k)
+{
+    const adx_results *results = k->results;
+    static const char *const list[] = { "start", "row", "column" };
+    for (size_t a = 0; a < 2; a++)
+        if (results->array[a] != NULL && results->length[a] == 0)
+            adx_say(k->text, "    (void)%s;\n", results->array[a]);
+    for (size_t i = 0; k->entries != NULL && k->text->dialect == ADREV_C99
+                       && i < 3; i++)
+        adx_say(k->text, "    (void)%s_%s_%s;\n", k->text->name, k->what,
+                list[i]);
+}
+
+// The body of a function whose nodes are in functions of their own.
+static void adx_say_calls(adx_writing *k)
+{
+    for (size_t part = 0; part < k->parts; part++) {
+        adx_say(k->text, "    left = %s_%s_%lu(", k->text->name, k->what,
+                (unsigned long)part);
+        adx_say_inputs(k, false);
+        adx_say_passed(k->text, "work");
+        adx_say(k->text, ");\n    if (left != 0) return left;\n");
+    }
+}
+
 // What an array is, for the header. Of a sparse matrix the entries are listed.
 static const char *adx_array_meaning(const adx_writing *k, const char *array)
 {
@@ -4540,57 +4629,6 @@ static void adx_say_opening(adx_writing *k)
     adx_say_results_unused(k);
 }
 
-// Writes the tables of all loops, which device code has outside of functions.
-static void adx_say_tables(adx_writing *k)
-{
-    adx_text *t = k->text;
-    bool muted = t->muted;
-    t->muted = true;
-    t->tables = ADX_TABLES_ONLY;
-    for (size_t part = 0; part < k->parts; part++)
-        adx_say_nodes(k, part);
-    adx_say_results(k);
-    t->tables = ADX_TABLES_DONE;
-    t->muted = muted;
-}
-
-static void adx_say_kernel_argument(adx_text *t, const char *array, bool input)
-{
-    if (input)
-        adx_say(t, "%s_stride == 0 ? %s : %s + p, "
-                "%s_stride == 0 ? 1 : %s_stride,\n            ", array, array,
-                array, array, array);
-    else
-        adx_say(t, "%s + p, %s_stride,\n            ", array, array);
-}
-
-// Writes the kernel, which calls the function for one point.
-static void adx_say_kernel(adx_writing *k)
-{
-    adx_text *t = k->text;
-    const adx_results *results = k->results;
-    bool cuda = t->dialect == ADREV_CUDA;
-    adx_say(t, "%s void %s_%s_kernel(const %s points, ",
-            cuda ? "extern \"C\" __global__" : "__kernel", t->name, k->what,
-            adx_stride_type(t));
-    adx_say_inputs(k, true);
-    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++) {
-        adx_say_array(t, results->array[a], false);
-        adx_say(t, ", ");
-    }
-    adx_say_array(t, "work", false);
-    adx_say(t, ", %sint *%s left)\n{\n    const %s p = %s;\n"
-            "    if (p < points)\n        left[p] = %s_%s(\n            ",
-            adx_array_space(t), adx_restrict_word(t), adx_stride_type(t),
-            cuda ? "(long long)blockIdx.x * blockDim.x + threadIdx.x"
-                 : "(long)get_global_id(0)", t->name, k->what);
-    for (int i = 0; i < ADX_ARRAYS && k->array[i] != NULL; i++)
-        adx_say_kernel_argument(t, k->array[i], true);
-    for (size_t a = 0; a < 2 && results->array[a] != NULL; a++)
-        adx_say_kernel_argument(t, results->array[a], false);
-    adx_say(t, "work + p, work_stride);\n}\n\n");
-}
-
 // Writes the whole function, in this order:
 //
 //     the pattern of a sparse matrix
@@ -4641,6 +4679,19 @@ static void adx_say_function(adx_writing *k)
         adx_say(t, "int %s_%s_%s(%s x) { return x - x != 0; }\n\n",
                 t->name, k->what, checks ? "checks" : "tells", t->real);
 }
+
+ADX_SELDOM_END
+
+/* === code/blocks ============================================================
+ * Loops of ad_fn_compile around a function: over a block of points, and over the
+ * steps of a loop.
+ *
+ *   needs   function/operations function/program function/functions code/text
+ *           code/layout code/bodies code/checks
+ *   offers  adx_say_block adx_has_block adx_say_loop
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
 
 // Whether a point's results are finite, as far as their sum says so, which may
 // overflow, too.
@@ -4787,7 +4838,7 @@ ADX_SELDOM_END
  *           function/unique function/copy function/adjoints function/matrices
  *           function/functions function/evaluate function/pattern
  *           function/plans code/api code/text code/layout code/statements
- *           code/repeats code/loops code/functions
+ *           code/repeats code/loops code/checks code/functions code/blocks
  *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL
  *           adx_c_kind adx_c_kinds ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED
  *           adx_c_file adx_do_kinds
@@ -5612,8 +5663,8 @@ ADX_SELDOM_END
 /* === code/write =============================================================
  * The whole C file, and its header.
  *
- *   needs   tape/memory core/cells function/api code/api code/text code/wanted
- *           code/casadi
+ *   needs   tape/memory core/cells function/api function/functions code/api
+ *           code/text code/repeats code/wanted code/casadi
  *   offers  adx_is_usable adx_is_includable ADX_FORM_loaded adx_write_c
  * ========================================================================== */
 
@@ -5801,6 +5852,21 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
     return fn == NULL ? ADREV_ESHAPE
          : adx_write_c(fn, options == NULL ? &none : options, ADX_FORM_code,
                        write, user, bytes, NULL);
+}
+
+ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
+{
+    const ad_c_options value = { .functions = ADREV_C_VALUE };
+    ad_fn_report report = { 0 };
+    ad_c_size size[ADREV_C_COUNT] = { { .loops = 0 } };
+    if (fn == NULL || !adx_count_live(&fn->program, &report)
+        || fn->program.nodes < 2 * ADX_ROLL_LEAST)
+        return report;
+    // To write its value does not change a function.
+    ad_status s = adx_write_c((ad_fn *)(uintptr_t)fn, &value, ADX_FORM_code,
+                              NULL, NULL, NULL, size);
+    report.loops = s == ADREV_OK ? size[0].loops : 0;
+    return report;
 }
 
 ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,
@@ -7258,7 +7324,7 @@ static void *adx_open_library(const char *directory, const char *path)
     return library;
 }
 
-// -fno-semantic-interposition allows a loop (code/functions) to contain the
+// -fno-semantic-interposition allows a loop (code/blocks) to contain the
 // code of its steps, although both are exported. -fno-tree-slp-vectorize keeps
 // the compiler from gathering the numbers of single expressions into vectors,
 // which costs more than it gains.

@@ -48,7 +48,7 @@ typedef struct ad_model {
     ad_fn *fn;                  // of the path used last; NULL: none yet
     ad_traced *traced;          // all paths; NULL: ad_model_of
     struct ad_assembly *assembly;   // in place of fn: ad_model_elements
-    double *p;                  // [parameters] its, 0 at first; NULL: no assembly
+    double *p;                  // [parameters] its, 0 at first; NULL: none
     size_t moves;               // how often fn has changed
     ad_status status;
     bool stopped;               // the status stays: evaluate no more
@@ -139,8 +139,8 @@ static inline ad_model *ad_model_vector(ad_vector_fn *f, void *ctx, size_t n,
 
 // A model of a recorded function, which may be compiled or loaded. It stays
 // yours, and must outlive the model. At points of another path it has no value.
-// NULL: no memory; or fn is NULL or has parameters (ad_fn_select), since solvers
-// take derivatives by all inputs.
+// NULL: no memory; or fn is NULL or has parameters (ad_fn_select), since
+// solvers take derivatives by all inputs.
 static inline ad_model *ad_model_of(ad_fn *fn)
 {
     ad_model *model = (ad_model *)calloc(1, sizeof *model);
@@ -156,12 +156,13 @@ static inline ad_model *ad_model_of(ad_fn *fn)
     return model;
 }
 
+#ifdef ADREV_ASSEMBLE_H
 // A model of a sum of elements (adrev_assemble.h, which is included before this
 // header, or its adapter). The assembly stays yours, may be compiled, and must
 // outlive the model; set its parameters, m->p, before a solver runs. Where a
-// guard of an element comes out differently it has no value. Dense Jacobians and
-// Taylor coefficients there are not: ADREV_EHOOK. NULL: no memory, or a is NULL.
-#ifdef ADREV_ASSEMBLE_H
+// guard of an element comes out differently it has no value. Dense Jacobians
+// and Taylor coefficients there are not: ADREV_EHOOK. NULL: no memory, or a is
+// NULL.
 static inline ad_model *ad_model_elements(ad_assembly *a)
 {
     const ad_assembly_size size = ad_assembly_about(a);
@@ -200,7 +201,8 @@ static inline ad_status ad_model_status(const ad_model *m)
 }
 
 // Forgets the status and, unless the function is yours (ad_model_of,
-// ad_model_elements), all recordings: the function is recorded again at the next point.
+// ad_model_elements), all recordings: the function is recorded again at the
+// next point.
 //
 //   returns      ADREV_OK; ADREV_ENOMEM: nothing has changed
 static inline ad_status ad_model_clear(ad_model *m)
@@ -298,66 +300,66 @@ static inline ad_status adx_model_keep(ad_model *m, ad_status status)
         return adx_model_keep(m, adx_answer);                               \
     } while (0)
 
+#define ADX_MODEL_ASK(m, x, of_elements, of_fn)                             \
+    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, of_elements, of_fn))
+
 static inline ad_status ad_model_eval(ad_model *m, const double x[],
                                       double y[])
 {
-    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ad_assembly_eval(m->assembly, x, m->p, y),
-                                            ad_fn_eval(m->fn, x, y)));
+    ADX_MODEL_ASK(m, x, ad_assembly_eval(m->assembly, x, m->p, y),
+                  ad_fn_eval(m->fn, x, y));
 }
 
 static inline ad_status ad_model_gradient(ad_model *m, const double x[],
                                           double *y, double g[])
 {
-    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ad_assembly_gradient(m->assembly, x, m->p, y, g),
-                                            ad_fn_gradient(m->fn, x, y, g)));
+    ADX_MODEL_ASK(m, x, ad_assembly_gradient(m->assembly, x, m->p, y, g),
+                  ad_fn_gradient(m->fn, x, y, g));
 }
 
 static inline ad_status ad_model_linearize(ad_model *m, const double x[],
                                            double y[], double J[])
 {
-    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ADREV_EHOOK,
-                                            ad_fn_linearize(m->fn, x, y, J)));
+    ADX_MODEL_ASK(m, x, ADREV_EHOOK, ad_fn_linearize(m->fn, x, y, J));
 }
 
 static inline ad_status ad_model_jacobian(ad_model *m, const double x[],
                                           double J[])
 {
-    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ADREV_EHOOK,
-                                            ad_fn_jacobian(m->fn, x, J)));
+    ADX_MODEL_ASK(m, x, ADREV_EHOOK, ad_fn_jacobian(m->fn, x, J));
 }
 
 static inline ad_status ad_model_jvp(ad_model *m, const double x[],
                                      const double v[], double dy[])
 {
-    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ad_assembly_jvp(m->assembly, x, m->p, v, dy),
-                                            ad_fn_jvp(m->fn, x, v, dy)));
+    ADX_MODEL_ASK(m, x, ad_assembly_jvp(m->assembly, x, m->p, v, dy),
+                  ad_fn_jvp(m->fn, x, v, dy));
 }
 
 static inline ad_status ad_model_vjp(ad_model *m, const double x[],
                                      const double w[], double dx[])
 {
-    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ad_assembly_vjp(m->assembly, x, m->p, w, dx),
-                                            ad_fn_vjp(m->fn, x, w, dx)));
+    ADX_MODEL_ASK(m, x, ad_assembly_vjp(m->assembly, x, m->p, w, dx),
+                  ad_fn_vjp(m->fn, x, w, dx));
 }
 
 static inline ad_status ad_model_hvp(ad_model *m, const double x[],
                                      const double w[], const double v[],
                                      double hv[])
 {
-    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ad_assembly_hvp(m->assembly, x, m->p, w, v, hv),
-                                            ad_fn_hvp(m->fn, x, w, v, hv)));
+    ADX_MODEL_ASK(m, x, ad_assembly_hvp(m->assembly, x, m->p, w, v, hv),
+                  ad_fn_hvp(m->fn, x, w, v, hv));
 }
 
 static inline ad_status ad_model_taylor(ad_model *m, const double x[],
                                         const double v[], size_t order,
                                         double y[])
 {
-    ADX_MODEL_RETURN(m, x, ADX_MODEL_EITHER(m, ADREV_EHOOK,
-                                            ad_fn_taylor(m->fn, x, v, order, y)));
+    ADX_MODEL_ASK(m, x, ADREV_EHOOK, ad_fn_taylor(m->fn, x, v, order, y));
 }
 
-// Of the model's present path: the form of its sparse Jacobian, or of the Hessian
-// of its outputs times w, and values.
+// Of the model's present path: the form of its sparse Jacobian, or of the
+// Hessian of its outputs times w, and values.
 static inline ad_status adx_model_export(const ad_model *m, bool hessian,
                                          const ad_layout *layout,
                                          ad_export **out)

@@ -17,11 +17,12 @@
  * of another type; or shells, which hold products alone.
  *
  * Where there is no finite value, PETSc gets numbers that are not finite, and
- * tries a shorter step. When the model has stopped, the callback returns an
- * error: PETSC_ERR_MEM, PETSC_ERR_ARG_SIZ or PETSC_ERR_LIB, with the message of
- * the status, which ad_system_status or ad_model_status keeps. What PETSc does
- * with errors is up to its handler: PetscPushErrorHandler(
- * PetscReturnErrorHandler, NULL) has it print nothing.
+ * tries a shorter step (explicit methods of TS end with PETSC_ERR_FP). When the
+ * model has stopped, the callback returns an error: PETSC_ERR_MEM,
+ * PETSC_ERR_ARG_SIZ or PETSC_ERR_LIB, with the message of the status, which
+ * ad_system_status or ad_model_status keeps. What PETSc does with errors is up
+ * to its handler: with PetscReturnErrorHandler it prints nothing
+ * (PetscPushErrorHandler).
  *
  * A solver is of one process (PETSC_COMM_SELF). Free it before its system or
  * model.
@@ -152,7 +153,8 @@ static inline PetscErrorCode adx_petsc_begin(Mat A)
     return adx_petsc_assemble(A);
 }
 
-// A sparse matrix without entries: what -mat_type says, as a rule AIJ.
+// A sparse matrix, not assembled: of the type that -mat_type says, as a rule
+// AIJ.
 static inline PetscErrorCode adx_petsc_new(size_t rows, size_t columns,
                                            Mat *out)
 {
@@ -162,8 +164,7 @@ static inline PetscErrorCode adx_petsc_new(size_t rows, size_t columns,
     PetscCall(MatCreate(PETSC_COMM_SELF, out));
     PetscCall(MatSetSizes(*out, (PetscInt)rows, (PetscInt)columns,
                           (PetscInt)rows, (PetscInt)columns));
-    PetscCall(MatSetFromOptions(*out));
-    return adx_petsc_begin(*out);
+    return MatSetFromOptions(*out);
 }
 
 static inline PetscErrorCode adx_petsc_matrix_fits(Mat A, size_t rows,
@@ -378,9 +379,9 @@ static inline PetscErrorCode adx_petsc_new_shell(ad_system *s, ad_model *m,
     return ADX_PETSC_FINE;
 }
 
-// A matrix of products: J v and J' w, or H v, where the solver has evaluated J or
-// H last. Give it to ad_petsc_snes, ad_petsc_ts or ad_petsc_tao_hessian, as J or
-// H; a preconditioner needs another matrix, P.
+// A matrix of products: J v and J' w, or H v, where the solver has evaluated J
+// or H last. Give it to ad_petsc_snes, ad_petsc_ts or ad_petsc_tao_hessian, as
+// J or H; a preconditioner needs another matrix, P.
 //
 //   out          out   to be freed with MatDestroy, before s or m
 //
@@ -450,8 +451,6 @@ static inline PetscErrorCode adx_petsc_choose(const adx_system_matrix *M,
     }
     PetscCall(adx_petsc_matrix_fits(*J, M->lines, M->columns));
     PetscCall(adx_petsc_matrix_fits(*P, M->lines, M->columns));
-    PetscCall(adx_petsc_begin(*J));
-    PetscCall(adx_petsc_begin(*P));
     PetscCall(PetscObjectReference((PetscObject)*J));
     return PetscObjectReference((PetscObject)*P);
 }
@@ -467,8 +466,9 @@ static inline PetscErrorCode adx_petsc_choose(const adx_system_matrix *M,
 //   J            out, or in/out
 //
 //   returns      0; PETSC_ERR_MEM: s is NULL, or out of memory;
-//                PETSC_ERR_ARG_SIZ: y, rate or J has another size; PETSC_ERR_LIB:
-//                see ad_system_status. With J made, it is NULL then
+//                PETSC_ERR_ARG_SIZ: y, rate or J has another size;
+//                PETSC_ERR_LIB: see ad_system_status. With J made, it is NULL
+//                then
 static inline PetscErrorCode ad_petsc_jacobian(ad_system *s, MatReuse reuse,
                                                double t, Vec y, Vec rate,
                                                double shift, Mat *J)
@@ -489,13 +489,28 @@ static inline PetscErrorCode ad_petsc_jacobian(ad_system *s, MatReuse reuse,
 
 /* --- SNES: g(y, p) = 0 ---------------------------------------------------- */
 
+// Gives the solver's matrix its pattern before anybody asks for a Jacobian: for
+// PETSc's colouring (-snes_fd_color), which ends the program without one.
+static inline PetscErrorCode adx_petsc_snes_begin(SNES snes, ad_system *s)
+{
+    Mat P = NULL;
+    PetscBool aij = PETSC_FALSE;
+    PetscCall(SNESGetJacobian(snes, NULL, &P, NULL, NULL));
+    if (P != NULL)
+        PetscCall(PetscObjectBaseTypeCompare((PetscObject)P, MATSEQAIJ, &aij));
+    if (!aij || adx_system_jacobian(s, &s->by_rows, 0) != ADREV_OK)
+        return adx_petsc_code(s->model, s->model->status);
+    return adx_petsc_fill(P, &s->by_rows);
+}
+
 static inline PetscErrorCode adx_petsc_snes_g(SNES snes, Vec y, Vec residual,
                                               void *system)
 {
     ad_system *s = (ad_system *)system;
-    (void)snes;
     PetscCall(adx_petsc_at(s, 0, y, NULL));
-    return adx_petsc_eval(s, residual);
+    PetscCall(adx_petsc_eval(s, residual));
+    return s->by_rows.changes > 0 ? ADX_PETSC_FINE
+                                  : adx_petsc_snes_begin(snes, s);
 }
 
 static inline PetscErrorCode adx_petsc_snes_jacobian(SNES snes, Vec y, Mat J,
@@ -512,15 +527,16 @@ static inline PetscErrorCode adx_petsc_snes_jacobian(SNES snes, Vec y, Mat J,
 // Has SNES solve s, a system of ad_system_equations: SNESSetFunction and
 // SNESSetJacobian. Set s->p before SNESSolve.
 //
-//   J, P         in    for the Jacobian, and what the preconditioner is made of.
-//                      NULL, NULL: one sparse matrix. J of ad_petsc_products and
-//                      P NULL: products alone. Otherwise matrices of any type,
-//                      which get the pattern that they need
+//   J, P         in    for the Jacobian, and what the preconditioner is made
+//                      of. NULL, NULL: one sparse matrix. J of
+//                      ad_petsc_products and P NULL: products alone. Otherwise
+//                      matrices of any type, which get the pattern that they
+//                      need
 //
-//   returns      0; PETSC_ERR_MEM: s is NULL; PETSC_ERR_ARG_WRONG: s is no system
-//                of equations; PETSC_ERR_ARG_SIZ: J or P has another size;
-//                PETSC_ERR_ARG_NULL: snes is NULL; PETSC_ERR_WRONG_MPI_SIZE: it
-//                is of several processes
+//   returns      0; PETSC_ERR_MEM: s is NULL; PETSC_ERR_ARG_WRONG: s is no
+//                system of equations; PETSC_ERR_ARG_SIZ: J or P has another
+//                size; PETSC_ERR_ARG_NULL: snes is NULL;
+//                PETSC_ERR_WRONG_MPI_SIZE: it is of several processes
 //   cost         of a Jacobian: a sparse Jacobian of all inputs, also of p
 static inline PetscErrorCode ad_petsc_snes(SNES snes, ad_system *s, Mat J,
                                            Mat P)
@@ -539,7 +555,7 @@ static inline PetscErrorCode ad_petsc_snes(SNES snes, ad_system *s, Mat J,
     return MatDestroy(&P);
 }
 
-/* --- TS: dy/dt = f(t, y, p), or F(t, y, dy/dt, p) = 0 ---------------------- */
+/* --- TS: dy/dt = f(t, y, p), or F(t, y, dy/dt, p) = 0 -------------------- */
 
 static inline PetscErrorCode adx_petsc_ts_f(TS ts, PetscReal t, Vec y, Vec rate,
                                             void *system)
@@ -606,6 +622,8 @@ static inline PetscErrorCode ad_petsc_ts(TS ts, ad_system *s, Mat J, Mat P)
                "adrev: TS needs a system of ad_system_ode or ad_system_dae");
     PetscCall(adx_petsc_alone((PetscObject)ts));
     PetscCall(adx_petsc_choose(&s->by_rows, &J, &P));
+    PetscCall(adx_petsc_begin(J));
+    PetscCall(adx_petsc_begin(P));
     if (s->dae != NULL) {
         PetscCall(TSSetIFunction(ts, NULL, adx_petsc_ts_residual, s));
         PetscCall(TSSetIJacobian(ts, J, P, adx_petsc_ts_implicit, s));
@@ -645,12 +663,13 @@ static inline PetscErrorCode adx_petsc_ts_residual_by_p(TS ts, PetscReal t,
     return adx_petsc_ts_by_p(s, A);
 }
 
-// Gives TSAdjointSolve the derivatives by p as well (TSSetRHSJacobianP, of a DAE
-// TSSetIJacobianP): with TSSetCostGradients(ts, 1, &lambda, &mu), lambda = dG/dy
-// at the end becomes that at the start, and mu becomes dG/dp. Call ad_petsc_ts
-// first, and TSSetSaveTrajectory before TSSolve.
+// Gives TSAdjointSolve the derivatives by p as well (TSSetRHSJacobianP, of a
+// DAE TSSetIJacobianP): with TSSetCostGradients(ts, 1, &lambda, &mu), lambda =
+// dG/dy at the end becomes that at the start, and mu becomes dG/dp. Call
+// ad_petsc_ts first, and TSSetSaveTrajectory before TSSolve.
 //
-//   returns      as ad_petsc_ts; PETSC_ERR_ARG_WRONG: also if s has no parameters
+//   returns      as ad_petsc_ts; PETSC_ERR_ARG_WRONG: also if s has no
+//                parameters
 static inline PetscErrorCode ad_petsc_ts_parameters(TS ts, ad_system *s)
 {
     Mat A = NULL;
@@ -658,6 +677,7 @@ static inline PetscErrorCode ad_petsc_ts_parameters(TS ts, ad_system *s)
     PetscCheck(s->t_at != SIZE_MAX && s->parameters > 0, PETSC_COMM_SELF,
                PETSC_ERR_ARG_WRONG, "adrev: a system with time and parameters");
     PetscCall(adx_petsc_new(s->n, s->parameters, &A));
+    PetscCall(adx_petsc_begin(A));
     if (s->dae != NULL)
         PetscCall(TSSetIJacobianP(ts, A, adx_petsc_ts_residual_by_p, s));
     else
@@ -735,8 +755,8 @@ static inline PetscErrorCode adx_petsc_tao_f(Tao tao, Vec x, PetscReal *value,
 }
 
 // Has TAO minimise a model with one output: TaoSetObjectiveAndGradient. Bounds,
-// tolerances and the start (TaoSetSolution) are TAO's own calls. Where the model
-// has no finite value, line searches come back (docs/adapters.md).
+// tolerances and the start (TaoSetSolution) are TAO's own calls. Where the
+// model has no finite value, line searches come back (docs/adapters.md).
 //
 //   returns      0; PETSC_ERR_MEM: m is NULL; PETSC_ERR_ARG_SIZ: it has several
 //                outputs; PETSC_ERR_WRONG_MPI_SIZE: tao is of several processes
@@ -759,16 +779,16 @@ static inline PetscErrorCode adx_petsc_tao_matrices(Tao tao, Vec x, Mat H,
     return adx_petsc_matrices(c->model, at, &c->M, 0, H, P, &valued);
 }
 
-// Gives TAO the exact Hessian, for its Newton methods (nls, ntr, ntl, bnls, bntr,
-// bntl): TaoSetHessian. Call ad_petsc_tao as well.
+// Gives TAO the exact Hessian, for its Newton methods (nls, ntr, ntl, bnls,
+// bntr, bntl): TaoSetHessian. Call ad_petsc_tao as well.
 //
 //   H, P         in    as J and P of ad_petsc_snes; H may be of
 //                      ad_petsc_hessian_products. Both triangles are filled
 //
 //   returns      as ad_petsc_tao; PETSC_ERR_ARG_SIZ: also if H or P has another
 //                size
-//   cost         of a Hessian: a sweep of second order for each direction of its
-//                colouring
+//   cost         of a Hessian: a sweep of second order for each direction of
+//                its colouring
 static inline PetscErrorCode ad_petsc_tao_hessian(Tao tao, ad_model *m, Mat H,
                                                   Mat P)
 {
@@ -783,8 +803,8 @@ static inline PetscErrorCode ad_petsc_tao_hessian(Tao tao, ad_model *m, Mat H,
     return MatDestroy(&P);
 }
 
-static inline PetscErrorCode adx_petsc_tao_residual(Tao tao, Vec x, Vec residual,
-                                                    void *context)
+static inline PetscErrorCode adx_petsc_tao_residual(Tao tao, Vec x,
+                                                    Vec residual, void *context)
 {
     const adx_petsc_tao *c = (const adx_petsc_tao *)context;
     ad_model *m = c->model;

@@ -65,8 +65,8 @@ typedef struct adx_system_matrix {
     size_t *across;             // [count] row, or column
     double *value;              // [count]
 
-    int64_t matrix[3];          // which matrix of a solver's, and in what state,
-                                // has got the pattern after so many changes
+    int64_t matrix[3];          // which matrix of a solver's has got the
+                                // pattern: its state, and `changes` then
 } adx_system_matrix;
 
 typedef struct ad_system {
@@ -82,8 +82,8 @@ typedef struct ad_system {
     ad_equations_fn *equations;
     ad_ode_fn *slope;           // of ad_system_implicit, which is a DAE
     void *ctx;
-    double *x;                  // [inputs] where the model is evaluated; p is in
-                                // it
+    double *x;                  // [inputs] where the model is evaluated; p is
+                                // in it
     double *v;                  // [inputs] a direction, or adjoints
     size_t t_at;                // where t is in x; SIZE_MAX: equations
     size_t p_at;                // where p is in x
@@ -249,7 +249,8 @@ static inline void adx_system_ode_of_elements(ad_rev t, const ad_rev *y,
 // compiled in a time that does not depend on their number. s->p has the
 // parameters of the assembly; there are no derivatives by them.
 //
-//   a            in    with as many results as variables; must outlive the system
+//   a            in    with as many results as variables; must outlive the
+//                      system
 //   ode          in    whether they are rates
 //
 //   returns      the system; NULL: out of memory, or no such assembly
@@ -276,8 +277,8 @@ static inline ad_system *ad_system_elements(ad_assembly *a, bool ode)
 
 // Why the system has stopped, or why there is no value at the point evaluated
 // last: as ad_model_status. ADREV_ESHAPE: the solver's matrix has
-// other sizes, or too narrow a band; or a sparse one was given a pattern, and the
-// path here has other entries: the pattern now has them, so have the linear
+// other sizes, or too narrow a band; or a sparse one was given a pattern, and
+// the path here has other entries: the pattern now has them, so have the linear
 // solver analyse it again, and go on.
 //
 //   returns      as ad_model_status; ADREV_ENOMEM if s is NULL

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds and runs a benchmark that is one program: NAME is assemble, parallel,
-# sparse, recording, exported, tensor, adapters, adjoints, petsc or mpi.
+# sparse, recording, exported, tensor, adapters, adjoints, petsc, mpi or
+# mpi_scale.
 #     sh bench/alone.sh NAME CC FLAGS
 #
 # What follows FLAGS is for the program: the head of the file says what.
@@ -78,15 +79,15 @@ if [ "$name" = petsc ]; then
 fi
 
 # Of Debian: libopenmpi-dev, openmpi-bin. RANKS=2.
-if [ "$name" = mpi ]; then
+if [ "$name" = mpi ] || [ "$name" = mpi_scale ]; then
     if ! command -v mpicc.openmpi > /dev/null 2>&1; then
-        echo "skipped: mpi, openmpi is not installed"
+        echo "skipped: $name, openmpi is not installed"
         exit 0
     fi
     export OMPI_CC="$cc"
     cc=mpicc.openmpi
-    pin="mpirun.openmpi --allow-run-as-root --mca mpi_yield_when_idle 1
-        -n ${RANKS:-2}"
+    pin="mpirun.openmpi --allow-run-as-root --oversubscribe
+        --mca mpi_yield_when_idle 1 -n ${RANKS:-2}"
 fi
 
 # shellcheck disable=SC2086  # flags are a list

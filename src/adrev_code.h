@@ -56,7 +56,11 @@
  *   code/access       what the statements of loops read
  *   code/loops        loops for what repeats
  *   code/lists        lists of integers as initialisers
+ *   code/bodies       what stands in a C function
+ *   code/checks       whether results are finite
+ *   code/kernels      kernels of OpenCL and CUDA
  *   code/functions    a C function
+ *   code/blocks       loops over points and steps, for machine code
  *   code/wanted       which functions, and their programs
  *   code/casadi       CasADi's entry points
  *   code/write        the C file, and its header
@@ -95,7 +99,11 @@
 #include "code/access.h"
 #include "code/loops.h"
 #include "code/lists.h"
+#include "code/bodies.h"
+#include "code/checks.h"
+#include "code/kernels.h"
 #include "code/functions.h"
+#include "code/blocks.h"
 #include "code/wanted.h"
 #include "code/casadi.h"
 #include "code/write.h"

@@ -24,6 +24,8 @@
 #     // libs: -lquadmath
 #     // packages: petsc mpi
 #
+# A need `long-double` is one that is wider than double, for oracles.
+#
 # tests/tags.txt lists the tags. A test in C has two more, `all` and its folder;
 # a script has not, since flags mean something else to each of them. `needs` are
 # headers and libraries without which a test is skipped by name; so it is without
@@ -198,12 +200,16 @@ implement() {
     times > "$out/$1.compiling"
 }
 
-# has NEED COMPILER: whether a header, or a library `-lname`, is installed. (A
+# has NEED COMPILER: whether a header, or a library `-lname`, is installed, or
+# whether `long double` is wider than double. (A
 # linker that root runs may replace /dev/null, so it writes a file of its own.)
 has() {
     case $1 in
         -l*) echo 'int main(void) { return 0; }' \
                  | $2 -x c - -o "$log.linked" "$1" ;;
+        long-double)
+            echo 'int wide[__LDBL_MANT_DIG__ > __DBL_MANT_DIG__ ? 1 : -1];' \
+                | $2 -fsyntax-only -x c - ;;
         *) echo "#include <$1>" | $2 -fsyntax-only -x c - ;;
     esac > /dev/null 2>&1
 }
@@ -212,7 +218,7 @@ has() {
 # ARCH-linux-gnu-gcc, Wine for MinGW.
 runner() {
     case $1 in
-        *-w64-mingw32-gcc) echo wine ;;
+        *-w64-mingw32-gcc) command -v wine || echo /usr/lib/wine/wine64 ;;
         i686-linux-*) echo qemu-i386 -L /usr/i686-linux-gnu ;;
         powerpc64-linux-*) echo qemu-ppc64 -L /usr/powerpc64-linux-gnu ;;
         *-linux-gnu*-gcc)

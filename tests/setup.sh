@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests use beyond gcc and make, where that is possible; with
-# the argument `examples` what those use, and with `manual` or `manual-check` what
-# these targets use. What is missing afterwards is skipped by name.
+# the argument `examples` what those use, and with `portable`, `manual` or
+# `manual-check` what these targets use. What is missing afterwards is skipped by name.
 # SPDX-License-Identifier: MIT-0
 
 install() {
@@ -9,6 +9,25 @@ install() {
     { apt-get install -y "$@" \
         || { apt-get update && apt-get install -y "$@"; }; } > /dev/null 2>&1
 }
+
+# Each by itself: Debian has no room for all of them beside gcc-multilib.
+if [ "$1" = portable ]; then
+    for pair in musl-gcc:musl-tools tcc:tcc qemu-arm:qemu-user \
+        x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64; do
+        command -v "${pair%%:*}" > /dev/null 2>&1 \
+            || install --no-install-recommends "${pair##*:}"
+    done
+    command -v wine > /dev/null 2>&1 || [ -x /usr/lib/wine/wine64 ] \
+        || install --no-install-recommends wine64
+    for target in i686:i386 arm:armhf aarch64:arm64 s390x:s390x mips:mips; do
+        abi=linux-gnu
+        [ "$target" != arm:armhf ] || abi=linux-gnueabihf
+        command -v "${target%:*}-$abi-gcc" > /dev/null 2>&1 \
+            || install --no-install-recommends "gcc-${target%:*}-$abi" \
+                "libc6-dev-${target#*:}-cross"
+    done
+    exit 0
+fi
 
 case $1 in
     manual) tools="cmark-gfm" ;;

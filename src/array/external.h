@@ -175,8 +175,9 @@ static void adx_external_destroy(const adx_extended *e)
     s->rule->destroy(s->saved);
 }
 
+static const char adx_external_kind_name[] = "external";
 static const adx_rule adx_external_kind = {
-    "external", adx_external_reverse, adx_external_forward,
+    adx_external_kind_name, adx_external_reverse, adx_external_forward,
     adx_external_destroy
 };
 

@@ -277,8 +277,9 @@ static bool adx_linear_forward(const adx_extended *e, ad_real tan[],
     return true;
 }
 
+static const char adx_linear_rule_name[] = "linear";
 static const adx_rule adx_linear_rule = {
-    "linear", adx_linear_reverse, adx_linear_forward, NULL
+    adx_linear_rule_name, adx_linear_reverse, adx_linear_forward, NULL
 };
 
 // Stores a span's partials and returns whether all are finite. A scale other

@@ -172,8 +172,9 @@ static bool adx_product_forward(const adx_extended *e, ad_real tan[],
     return true;
 }
 
+static const char adx_product_rule_name[] = "product";
 static const adx_rule adx_product_rule = {
-    "product", adx_product_reverse, adx_product_forward, NULL
+    adx_product_rule_name, adx_product_reverse, adx_product_forward, NULL
 };
 
 // Packs A and B right where the entry of the product will lie, before that
@@ -506,8 +507,9 @@ static bool adx_triangle_forward(const adx_extended *e, ad_real tan[],
     return true;
 }
 
+static const char adx_triangle_rule_name[] = "triangle";
 static const adx_rule adx_triangle_rule = {
-    "triangle", adx_triangle_reverse, adx_triangle_forward, NULL
+    adx_triangle_rule_name, adx_triangle_reverse, adx_triangle_forward, NULL
 };
 
 // Records the statement: the struct, then d, l and x, then the lists of ids.

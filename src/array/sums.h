@@ -89,7 +89,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 {
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return adx_no_result();
-    const adx_part part[] = {
+    const adx_part part[2] = {
         { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
         { .x = adx_vector(n, y, incy), .scale = -1, .own = true },
     };
@@ -169,7 +169,7 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
         return;
     const adx_view factor = adx_vector(n, &a, 0);
     const adx_view from = adx_vector(n, x, incx);
-    const adx_part part[] = {
+    const adx_part part[3] = {
         { .x = factor, .d = from, .scale = 1 },
         { .x = from, .scale = a.v },
         { .x = adx_vector(n, y, incy), .scale = 1 },
@@ -193,7 +193,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return;
     const adx_view from = adx_vector(n, x, incx);
-    const adx_part part[] = {
+    const adx_part part[2] = {
         { .x = adx_vector(n, &a, 0), .d = from, .scale = 1 },
         { .x = from, .scale = a.v },
     };
@@ -412,8 +412,9 @@ static bool adx_softmax_forward(const adx_extended *e, ad_real tan[],
     return true;
 }
 
+static const char adx_softmax_rule_name[] = "softmax";
 static const adx_rule adx_softmax_rule = {
-    "softmax", adx_softmax_reverse, adx_softmax_forward, NULL
+    adx_softmax_rule_name, adx_softmax_reverse, adx_softmax_forward, NULL
 };
 
 static adx_softmax *adx_add_softmax(const adx_view *x)

@@ -391,7 +391,7 @@ static void *adx_open_library(const char *directory, const char *path)
     return library;
 }
 
-// -fno-semantic-interposition allows a loop (code/functions) to contain the
+// -fno-semantic-interposition allows a loop (code/blocks) to contain the
 // code of its steps, although both are exported. -fno-tree-slp-vectorize keeps
 // the compiler from gathering the numbers of single expressions into vectors,
 // which costs more than it gains.

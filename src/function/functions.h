@@ -155,14 +155,6 @@ static bool adx_count_live(const adx_program *p, ad_fn_report *report)
     return true;
 }
 
-ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
-{
-    ad_fn_report report = { 0 };
-    if (fn != NULL)
-        adx_count_live(&fn->program, &report);
-    return report;
-}
-
 static ADX_THREAD const char *adx_last_reason;
 
 ADX_API const char *ad_fn_reason(void)

@@ -8,8 +8,8 @@
  * ====================================================================== */
 
 /* --- IDAS, backwards ---------------------------------------------------------
- * With the adjoint a of the equations, (F_r' a)' = F_y' a, where F_y = dF/dy and
- * F_r = dF/d(dy/dt); so F_r' a is the adjoint of y. The solver integrates
+ * With the adjoint a of the equations, (F_r' a)' = F_y' a, where F_y = dF/dy
+ * and F_r = dF/d(dy/dt); so F_r' a is the adjoint of y. The solver integrates
  *
  *     F_r' a' + (dF_r/dt)' a - F_y' a = 0
  *
@@ -147,18 +147,18 @@ static inline int adx_ida_product_b(sunrealtype t, N_Vector y, N_Vector rate,
 
 // The adjoint problem of a system of ad_system_dae, from t back to where the
 // forward one began (IDAAdjInit, IDASolveF): IDACreateB, IDAInitB,
-// IDAQuadInitB. Let G be a function of y at t. ad_ida_backward_at makes of dG/dy
-// what it begins with; at the end q is dG/dp, y at the start being fixed, and
-// ad_ida_backward_gradient says what dG/dy is there.
+// IDAQuadInitB. Let G be a function of y at t. ad_ida_backward_at makes of
+// dG/dy what it begins with; at the end q is dG/dp, y at the start being fixed,
+// and ad_ida_backward_gradient says what dG/dy is there.
 //
 //   which        out   the number of the problem, for IDASStolerancesB, IDAGetB
 //                      and others
 //   a, a_rate [n]   in    the adjoint of the equations at t, and its derivative
 //   q   [parameters]   in    NULL: no derivatives by p
 //
-//   returns      as these calls; IDA_MEM_FAIL: s is NULL; IDA_ILL_INPUT: no such
-//                vectors; or F is not linear in dy/dt (should another path of F
-//                be so, the integration ends with ADREV_ESHAPE)
+//   returns      as these calls; IDA_MEM_FAIL: s is NULL; IDA_ILL_INPUT: no
+//                such vectors; or F is not linear in dy/dt (should another path
+//                of F be so, the integration ends with ADREV_ESHAPE)
 //   cost         of each residual two reverse sweeps of F; one of second order
 //                besides, if dF/d(dy/dt) depends on y or t
 static inline int ad_ida_backward(void *ida, ad_system *s, int *which, double t,
@@ -195,8 +195,8 @@ static inline int ad_ida_linear_solver_b(void *ida, int which,
 
 /* --- what the adjoint problem of IDAS begins with ----------------------------
  * Equations without dy/dt are algebraic, and so are variables whose derivative
- * no equation has; there must be as many (a semi-explicit DAE of index 1). Let K
- * have the rows of F_r, but for algebraic equations those of F_y. With
+ * no equation has; there must be as many (a semi-explicit DAE of index 1). Let
+ * K have the rows of F_r, but for algebraic equations those of F_y. With
  * K' x = dG/dy, x is what dG/dy adds to a; for algebraic equations it is what G
  * depends on p by way of these alone, at once. There a follows from the others:
  * algebraic rows of F_y' a are 0.                                            */
@@ -245,7 +245,7 @@ static inline bool adx_ida_split(adx_ida_start *k, adx_system_matrix *M)
     const size_t own = ad_export_entries(M->form, NULL, NULL);
     const size_t *row = M->by_rows ? k->line : M->across;
     const size_t *column = M->by_rows ? M->across : k->line;
-    size_t more = 0;                        // equations than variables, mod 2^64
+    size_t more = 0;                    // equations than variables, mod 2^64
     for (size_t i = 0; i < M->lines; i++) {
         k->equation[i] = k->variable[i] = true;
         for (size_t e = M->start[i]; e < M->start[i + 1]; e++)
@@ -333,10 +333,10 @@ static inline int adx_ida_follow(adx_ida_start *k, SUNMatrix A, double a[],
 //   q   [parameters]   in/out   0 at first; NULL: no derivatives by p
 //
 //   returns      IDA_SUCCESS; IDA_MEM_FAIL: s is NULL, or out of memory;
-//                IDA_ILL_INPUT: no such vectors or matrix, or algebraic equations
-//                and variables are not as many; IDA_LSETUP_FAIL: K is singular (of
-//                a higher index, or not semi-explicit); IDA_LSOLVE_FAIL;
-//                IDA_RES_FAIL: see ad_system_status
+//                IDA_ILL_INPUT: no such vectors or matrix, or algebraic
+//                equations and variables are not as many; IDA_LSETUP_FAIL: K is
+//                singular (of a higher index, or not semi-explicit);
+//                IDA_LSOLVE_FAIL; IDA_RES_FAIL: see ad_system_status
 static inline int ad_ida_backward_at(ad_system *s, double t, N_Vector y,
                                      N_Vector rate, N_Vector g,
                                      SUNLinearSolver solver, SUNMatrix A,

@@ -200,10 +200,10 @@ static inline int adx_cvodes_product_b(N_Vector v, N_Vector product,
 // (CVodeAdjInit, CVodeF): CVodeCreateB, CVodeInitB, CVodeQuadInitB.
 //
 // Let G be a function of y at t. With the adjoint a = dG/dy there, CVodeB ends
-// with a(t0) = dG/dy(t0), and with q(t0) = dG/dp of all that lies between, y(t0)
-// being fixed. For a sum over moments t_i stop at each of them (CVodeB,
-// CVodeGetB, CVodeGetQuadB), add its dG/dy to a, and go on with CVodeReInitB and
-// CVodeQuadReInitB. For an integral, make it a component of y.
+// with a(t0) = dG/dy(t0), and with q(t0) = dG/dp of all that lies between,
+// y(t0) being fixed. For a sum over moments t_i stop at each of them (CVodeB,
+// CVodeGetB, CVodeGetQuadB), add its dG/dy to a, and go on with CVodeReInitB
+// and CVodeQuadReInitB. For an integral, make it a component of y.
 //
 //   which        out   the number of the problem, for CVodeSStolerancesB,
 //                      CVodeQuadSStolerancesB, CVodeGetB and others

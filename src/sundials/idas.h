@@ -1,7 +1,8 @@
 #pragma once
 
 /* === sundials/idas ==========================================================
- * Differential-algebraic equations: residuals, Jacobians, forward sensitivities.
+ * Differential-algebraic equations: residuals, Jacobians, forward
+ * sensitivities.
  *
  *   needs   sundials/matrices sundials/cvodes
  * ====================================================================== */

@@ -73,7 +73,8 @@ typedef struct adx_failure {
 // user's failed.
 typedef struct adx_extended adx_extended;
 typedef struct adx_rule {
-    const char *name;
+    const char *name;       // an array of its own: compilers put the strings of
+                            // all constants together, and keep all or none
     bool (*reverse)(const adx_extended *e, ad_real adj[], ad_real scratch[],
                     size_t W);
     bool (*forward)(const adx_extended *e, ad_real tan[], ad_real scratch[],

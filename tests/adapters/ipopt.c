@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "implementation.h"
-#include "adrev_function.h"
+#include "adrev_assemble.h"
 
 #include <adrev_ipopt.h>
 
@@ -325,8 +325,99 @@ static void test_memory(void)
     ad_fn_free(fn);
 }
 
+/* --- a sum of elements ----------------------------------------------------- */
+
+// A chain of links of length 1 between (0, 0) and (6, 0): its height is least,
+// each link's length a constraint.
+enum { LINKS = 8, JOINTS = 2 * (LINKS - 1) };
+
+// x: one end, the other, and what is added to that one's place.
+static void chain_link(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_rev across = ad_rec(ad_sub(ad_add(x[2], x[4]), x[0]));
+    y[0] = ad_rec(ad_div(ad_add(x[1], x[3]), 2));
+    y[1] = ad_rec(ad_sub(ad_add(ad_sqr(across), ad_sqr(ad_sub(x[3], x[1]))),
+                         1));
+}
+
+static void chain(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev sum = { 0 };
+    for (int k = 0; k < LINKS; k++) {
+        ad_rev in[5] = { { 0 } }, out[2];
+        if (k > 0)
+            memcpy(in, x + 2 * (k - 1), 2 * sizeof *x);
+        if (k < LINKS - 1)
+            memcpy(in + 2, x + 2 * k, 2 * sizeof *x);
+        in[4].v = k == LINKS - 1 ? 6 : 0;
+        chain_link(in, out, ctx);
+        sum = ad_rec(ad_add(sum, out[0]));
+        y[1 + k] = out[1];
+    }
+    y[0] = sum;
+}
+
+static ad_assembly *new_chain(void)
+{
+    static const size_t ends[4] = { 0, 1, 2, 3 };
+    const double at[5] = { 0, 0, 1, 1, 0 };
+    int32_t variable[LINKS][4], parameter[LINKS], result[LINKS][2];
+    ad_fn *all = NULL, *fn = NULL;
+    ad_assembly *a = NULL;
+    for (int k = 0; k < LINKS; k++) {
+        for (int i = 0; i < 4; i++) {
+            const int j = 2 * (k - 1) + i;
+            variable[k][i] = j < JOINTS ? j : -1;
+        }
+        parameter[k] = k == LINKS - 1;
+        result[k][0] = 0;
+        result[k][1] = 1 + k;
+    }
+    CHECK(ad_fn_record(&all, chain_link, NULL, 5, at, 2) == ADREV_OK
+          && ad_fn_select(&fn, all, 4, ends, 0, NULL) == ADREV_OK, "a link");
+    const ad_elements kind = { fn, LINKS, variable[0], parameter, result[0] };
+    CHECK(ad_fn_assemble(&a, NULL, JOINTS, 2, 1 + LINKS, 1, &kind) == ADREV_OK,
+          "a chain");
+    ad_fn_free(fn);
+    ad_fn_free(all);
+    return a;
+}
+
+static void test_elements(void)
+{
+    const double zero[LINKS] = { 0 };
+    double x[2][JOINTS], f[2];
+    ad_assembly *a = new_chain();
+    ad_model *m[2] = { ad_model_vector(chain, NULL, JOINTS, 1 + LINKS),
+                       ad_model_elements(a) };
+    m[1]->p[1] = 6;
+    for (int k = 0; k < 2; k++) {
+        ad_ipopt p = problem_of(m[k]);
+        p.g_lower = p.g_upper = zero;
+        for (int i = 0; i < JOINTS; i++)
+            x[k][i] = i % 2 ? -1 : 0.75 * (i / 2 + 1);
+        CHECK(ad_ipopt_solve(&p, x[k]) == Solve_Succeeded
+              && ad_model_status(m[k]) == ADREV_OK, "a chain, %d", k);
+        f[k] = p.f;
+        ad_model_free(m[k]);
+    }
+    CHECK_NEAR(f[1], f[0], 1e-9L);
+    for (int i = 0; i < JOINTS; i++) {
+        CHECK(fabs(x[1][i] - x[0][i]) < 1e-6, "joint %d: %g, %g", i, x[1][i],
+              x[0][i]);
+        // It hangs as in a mirror.
+        const double mirrored = i % 2 ? x[1][JOINTS - i]
+                                      : 6 - x[1][JOINTS - 2 - i];
+        CHECK(fabs(x[1][i] - mirrored) < 1e-6, "joint %d: %g, %g", i, x[1][i],
+              mirrored);
+    }
+    ad_assembly_free(a);
+}
+
 int main(void)
 {
+    test_elements();
     test_hs071(false);
     test_hs071(true);
     test_checker();

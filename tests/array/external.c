@@ -541,7 +541,7 @@ static void run_always(void)
 {
     const ad_rev c[2] = { { .v = 2 }, { .v = 3 } };
     ad_rev x[2], y[2], z;
-    ad_real g[2], J[24];
+    ad_real g[2] = { 0, 0 }, J[24];
     expect_told(told, "begin");
     ad_inputs(2, (ad_real[]){ 3, 4 }, x);
     CHECK(post('a', 2, c, 1, &z) == ADREV_OK && z.v == 8 && z.job != 0,

@@ -35,7 +35,7 @@ static void finding_free(void *p)
 #undef malloc
 #undef free
 #include "check.h"
-#include "oracle.h"
+#include "random_numbers.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow
+// needs: long-double
 /* adbench.c - derivatives of real problems against references.
  *
  * The references of the ADBench problems are the derivatives in 128 bits; the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
+// needs: long-double
 /* edges.c - kinks, ties, limits and extreme arguments.
  *
  * First the rows of ADREV_EDGES: the table itself against the oracle, and the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow fuse
+// needs: long-double
 /* fused.c - how many statements and operands an expression becomes.
  *
  * Up to ADREV_FUSE operands are one statement; longer expressions are split

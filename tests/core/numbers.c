@@ -10,7 +10,7 @@
 #include "adrev.h"
 
 #include "check.h"
-#include "oracle.h"
+#include "random_numbers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: slow
+// needs: long-double
 /* operations.c - every operation, in every way it can be used.
  *
  * Each row of ADREV_OPS is called through its front ad_name at 200 random

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
+// needs: long-double
 /* random.c - random programs: every way to a derivative must lead to the same.
  *
  * A program is a random graph of operations of the table, steps included, with

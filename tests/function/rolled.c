@@ -135,6 +135,18 @@ static void unordered(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = s;
 }
 
+// Here a sum is read on its way, by what is added to it.
+static void compound(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const sample *c = ctx;
+    ad_rev s = ad_rec(ad_mul(x[0], x[1]));
+    for (uint32_t i = 0; i < c->n; i++) {
+        const double d = (double)((i * 2654435761u >> 7) % c->most) / 64;
+        ad_acc(&s, ad_mul(s, ad_mul(0.001, ad_sin(ad_mul(x[0], d)))));
+    }
+    y[0] = s;
+}
+
 // The value is also each entry of the gradient: one number in both arrays of
 // results.
 static void growth(const ad_rev *x, ad_rev *y, void *ctx)
@@ -612,6 +624,8 @@ static void test_small(void)
           .functions = ALL },
         { .name = "sum", .f = unordered, .ctx = &some, .n = 2, .m = 1,
           .functions = some_of },
+        { .name = "compound", .f = compound, .ctx = &some, .n = 2, .m = 1,
+          .functions = some_of },
         { .name = "growth", .f = growth, .ctx = &size[4], .n = 1000, .m = 1,
           .functions = ADREV_C_GRADIENT },
         { .name = "parts", .f = bratu, .ctx = &size[1], .n = 400, .m = 400,
@@ -622,7 +636,7 @@ static void test_small(void)
     for (size_t i = 0; i < N; i++)
         write_program(&p[i]);
     end_file(p, N);
-    CHECK(2 * p[5].bytes < p[5].unrolled, "growth: no loop of results");
+    CHECK(2 * p[6].bytes < p[6].unrolled, "growth: no loop of results");
     compile("gcc", "-O2", p, N);
     if (shell("command -v clang > /dev/null"))
         compile("clang", "-O1", p, N);
@@ -772,6 +786,22 @@ static void test_count(void)
     free(x);
 }
 
+// ad_fn_about says how many loops the value has: here one, none in short ones.
+static void test_about(void)
+{
+    static size_t size[] = { 300, 20 };
+    for (size_t i = 0; i < 2; i++) {
+        ad_real *x = numbers(size[i]);
+        ad_fn *fn;
+        CHECK(ad_fn_record(&fn, rosenbrock, &size[i], size[i], x, 1)
+              == ADREV_OK, "recorded");
+        const size_t loops = ad_fn_about(fn).loops;
+        CHECK(loops == 1 - i, "%zu loops in %zu", loops, size[i]);
+        ad_fn_free(fn);
+        free(x);
+    }
+}
+
 // The guard that a point does not pass is named, wherever it is in a loop.
 static void limits(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -825,6 +855,7 @@ int main(int argc, char **argv)
     test_memory(false);
     test_memory(true);
     test_count();
+    test_about();
     test_guards();
     test_small();
     test_large();

@@ -14,7 +14,7 @@
 #include "adrev_parallel.h"
 #include "check.h"
 #include "forks.h"
-#include "oracle.h"
+#include "random_numbers.h"
 
 #include <stdlib.h>
 #include <string.h>

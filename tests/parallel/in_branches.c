@@ -13,7 +13,7 @@
 #include "adrev_parallel.h"
 #include "check.h"
 #include "forks.h"
-#include "oracle.h"
+#include "random_numbers.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

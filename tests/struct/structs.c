@@ -11,7 +11,7 @@
 
 #include "check.h"
 #include "heap.h"
-#include "oracle.h"
+#include "random_numbers.h"
 
 #include <stdlib.h>
 #include <string.h>

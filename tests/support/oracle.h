@@ -12,6 +12,8 @@
 #ifndef ADREV_TESTS_ORACLE_H
 #define ADREV_TESTS_ORACLE_H
 
+#include "random_numbers.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -26,23 +28,6 @@
 #define ORACLE_LN10        2.30258509299404568401799145468436421L
 #define ORACLE_PI          3.14159265358979323846264338327950288L
 #define ORACLE_2_SQRT_PI   1.12837916709551257389615890312154517L
-
-/* --- reproducible random numbers ------------------------------------------ */
-
-// xorshift64*: the same points on every machine.
-static inline uint64_t oracle_random(uint64_t *state)
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * 2685821657736338717u;
-}
-
-static inline double oracle_uniform(uint64_t *state, double from, double to)
-{
-    double u = (double)(oracle_random(state) >> 11) * 0x1p-53;
-    return from + (to - from) * u;
-}
 
 /* --- helpers with more than one expression -------------------------------- */
 

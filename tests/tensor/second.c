@@ -15,7 +15,7 @@
 #include "adrev_tensor.h"
 
 #include "check.h"
-#include "oracle.h"
+#include "random_numbers.h"
 
 #define FRONT_select(name, x, y, z)  ad_select((x).v != 0, y, z)
 #define FRONT_integer(name, x, y, z) ad_##name(x, exponent)

@@ -1,0 +1,150 @@
+#pragma once
+
+/* === code/blocks ============================================================
+ * Loops of ad_fn_compile around a function: over a block of points, and over the
+ * steps of a loop.
+ *
+ *   needs   function/operations function/program function/functions code/text
+ *           code/layout code/bodies code/checks
+ *   offers  adx_say_block adx_has_block adx_say_loop
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+// Whether a point's results are finite, as far as their sum says so, which may
+// overflow, too.
+static void adx_say_fault(adx_writing *k)
+{
+    if (k->p->outputs == 0)
+        return;
+    adx_say(k->text, "    const %s all = ", k->text->real);
+    adx_say_sum(k, k->p->output, k->p->outputs, false);
+    adx_say(k->text, ";\n    fault |= all - all != 0;\n");
+}
+
+// Writes all points of a block as one loop, which the compiler turns into one
+// of vectors. Inputs are read where they are. This is only for programs without
+// guards and arrays.
+static void adx_say_block(adx_writing *k)
+{
+    adx_text *t = k->text;
+    const adx_program *p = k->p;
+    k->block = true;
+    k->split = SIZE_MAX;        // values make it longer than the function
+    adx_say(t, "long %s_%s_block(const %s *const *x, %s *restrict y, "
+            "long n)\n{\n    long l, fault = 0;\n", t->name, k->what, t->real,
+            t->real);
+    for (size_t i = 0; i < p->inputs; i++)
+        if (k->used[i])
+            adx_say(t, "    const %s *const x%lu = x[%lu];\n", t->real,
+                    (unsigned long)i, (unsigned long)i);
+    adx_say(t, "    for (l = 0; l < n; l++) {\n");
+    adx_say_nodes(k, 0);
+    for (size_t i = 0; i < p->outputs; i++) {
+        adx_say(t, "    y[%lu + l] = ",
+                (unsigned long)(i * adx_lanes_of(p->inputs, p->outputs)));
+        adx_say_number(k, p->output[i]);
+        adx_say(t, ";\n");
+    }
+    adx_say_fault(k);
+    adx_say(t, "    }\n    return fault;\n}\n\n");
+    k->block = false;
+}
+
+static bool adx_has_block(const adx_writing *k)
+{
+    for (size_t i = 0; i < k->p->nodes; i++)
+        if (k->p->node[i].op == ADX_OP_guard)
+            return false;
+    return k->p->manys == 0 && k->parts == 1 && k->rolled == NULL;
+}
+
+// What a loop keeps of a step is asked for long before it is needed. Each step
+// waits for the one before, and must not wait for memory as well.
+static const char adx_loop_fetch[] =
+    "#ifdef __GNUC__\n"
+    "#define FETCH(at) \\\n"
+    "    __builtin_prefetch((const void *)((unsigned long)(at) + far))\n"
+    "#else\n"
+    "#define FETCH(at) ((void)(at), (void)far)\n"
+    "#endif\n";
+
+// The steps of a loop, as adx_compiled.loop describes them. Of the IN inputs of
+// a step the first W are carried on, D are data, P are parameters, and the last
+// one is the number of the step. STEP calls the step's function. Of each step
+// ROW numbers are kept: what is carried on, the mark, and what is handed on.
+static const char adx_loop_primal[] =
+    "    real x[IN], y[W], *at = kept;\n"
+    "    (void)sums; (void)fixed_sums;\n"
+    "    for (i = 0; i < W; i++) x[i] = state[i];\n"
+    "    for (i = 0; i < P; i++) x[W + D + i] = fixed[i];\n"
+    "    for (s = 0; s < steps; s++) {\n"
+    "        if (kept) {\n"
+    "            at = kept + s * stride;\n"
+    "            for (i = 0; i < ROW; i += 8) FETCH(at + i);\n"
+    "            for (i = 0; i < W; i++) at[i] = x[i];\n"
+    "            if (mark) at[W] = *mark;\n"
+    "        }\n"
+    "        for (i = 0; i < D; i++) x[W + i] = data[i][s * move[i]];\n"
+    "        x[IN - 1] = (real)(first + s);\n"
+    "        if (STEP) break;\n"
+    "        for (i = 0; i < W; i++) x[i] = y[i];\n"
+    "    }\n"
+    "    for (i = 0; i < W; i++) state[i] = x[i];\n";
+
+// The same backwards: w are the adjoints of what is carried on.
+static const char adx_loop_pullback[] =
+    "    real x[IN], w[W], dx[IN], sum[P + 1];\n"
+    "    for (i = 0; i < W; i++) w[i] = state[i];\n"
+    "    for (i = 0; i < P; i++) x[W + D + i] = fixed[i];\n"
+    "    for (i = 0; i < P; i++) sum[i] = fixed_sums[i];\n"
+    "    for (s = 0; s < steps; s++) {\n"
+    "        real *at = kept + s * stride;\n"
+    "        for (i = 0; i < ROW; i += 8) FETCH(at + i);\n"
+    "        for (i = 0; i < W && w[i] == 0; i++) ;\n"
+    "        if (i == W || (mark && at[W] != *mark)) break;\n"
+    "        for (i = 0; i < W; i++) x[i] = at[i];\n"
+    "        for (i = 0; i < D; i++) x[W + i] = data[i][s * move[i]];\n"
+    "        x[IN - 1] = (real)(first - s);\n"
+    "        if (STEP) break;\n"
+    "        for (i = 0; i < D; i++) sums[i][s * move[i]] += dx[W + i];\n"
+    "        for (i = 0; i < P; i++) sum[i] += dx[W + D + i];\n"
+    "        for (i = 0; i < W; i++) w[i] = dx[i];\n"
+    "    }\n"
+    "    for (i = 0; i < W; i++) state[i] = w[i];\n"
+    "    for (i = 0; i < P; i++) fixed_sums[i] = sum[i];\n";
+
+// Writes the loop around a step's function: the constants W, D, P, IN, ROW, and
+// one of the two bodies.
+static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
+{
+    adx_text *t = k->text;
+    // The step's function is value or primal, or back vjp or pullback. primal
+    // hands numbers on to pullback, behind the state and the mark.
+    bool back = k->array[1] != NULL;
+    const char *handed = back ? k->array[2] : k->results->array[1];
+    size_t behind = handed == NULL ? 0
+                  : 1 + (back ? k->length[2] : k->results->length[1]);
+    adx_put_text(t, adx_loop_fetch, sizeof adx_loop_fetch - 1);
+    adx_say(t, "#define STEP %s_%s(x, %s%s%s, work)\n", t->name, k->what,
+            back ? "w, " : "y", handed != NULL ? back ? "at + W + 1, " :
+            ", at + W + 1" : "", back ? "dx" : "");
+    adx_say(t, "long %s_%s_loop(long steps, long first, %s *state, %s *kept, "
+            "long stride, const %s *mark, const %s *const *data, "
+            "%s *const *sums, const long *move, const %s *fixed, "
+            "%s *fixed_sums, %s *work)\n{\n",
+            t->name, k->what, t->real, t->real, t->real, t->real, t->real,
+            t->real, t->real, t->real);
+    adx_say(t, "    enum { W = %lu, D = %lu, P = %lu, IN = W + D + P + 1,\n"
+            "           ROW = W + %lu, FAR = %d };\n    typedef %s real;\n"
+            "    const unsigned long far = stride < 0 ? 0UL - FAR : FAR;\n"
+            "    long s;\n    int i;\n", (unsigned long)carried,
+            (unsigned long)(k->length[0] - carried - parameters - 1),
+            (unsigned long)parameters, (unsigned long)behind, ADX_FAR,
+            t->real);
+    const char *body = back ? adx_loop_pullback : adx_loop_primal;
+    adx_put_text(t, body, strlen(body));
+    adx_say(t, "    return s;\n}\n#undef STEP\n#undef FETCH\n\n");
+}
+
+ADX_SELDOM_END
