@@ -1290,6 +1290,7 @@ static ad_status adx_end_apart(ad_tape *t, size_t m, ad_rev y[])
 // An argument of the function: where the numbers of each element are. The
 // numbers of element i begin at i*step.
 typedef struct adx_strip {
+    _Alignas(8)                 // numbers stand behind several
     const ad_real *v;           // in the caller's array; NULL: in the values
                                 // that the statement kept, from `at` on
     ptrdiff_t unit;             // distance from number to number, in ad_real
@@ -1310,7 +1311,7 @@ typedef enum adx_outcome_kind {
 // A bulk operator. In a statement on the tape, the arrays that its pointers
 // name lie behind it (adx_open_bulk).
 typedef struct adx_bulk {
-    adx_outcome_kind kind;
+    _Alignas(8) adx_outcome_kind kind;  // numbers stand behind it on the tape
     ad_vector_fn *f;            // NULL: elements are taken as they are
     ad_vector_fn *op;           // NULL: sums
     void *ctx;

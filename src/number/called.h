@@ -68,8 +68,7 @@ ADX_INLINE adx_number adx_detach_expr(adx_number e)
 }
 
 // An operator applies its function to its operands, each of which is evaluated
-// once. (In C without GNU's extensions the text of an operand stands twice in
-// each level.)
+// once.
 typedef adx_number adx_op_1(ADX_CALLED_1);
 typedef adx_number adx_op_2(ADX_CALLED_2);
 typedef adx_number adx_op_3(ADX_CALLED_3);
@@ -137,28 +136,57 @@ typedef adx_number ad_expr;
         ADX_LOUD                                                            \
         adx_own(adx_x_);                                                    \
     })
+#elif !defined __cplusplus
+// C without GNU's extensions. _Generic would mention an operand twice, and the
+// text of an expression would double with each level. So an operator begins
+// with three parentheses, and an operand that begins so is taken for what it
+// is, the result of an operator. INNER is what stands between the first two;
+// its commas, up to seven, do not disturb the count.
+#define ADX_NINTH_(a, b, c, d, e, f, g, h, i, ...) i
+#define ADX_NINTH(...)    ADX_NINTH_(__VA_ARGS__)
+#define ADX_FOUND(...)    ~, ~, ~, ~, ~, ~, ~, ~, 1, ~
+#define ADX_BEGINS(...)                                                     \
+    ADX_NINTH(ADX_FOUND __VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0, ~)
+#define ADX_INNER(...)    __VA_ARGS__
+#define ADX_RESULT_0(...) 0
+#define ADX_RESULT_1(...) ADX_RESULT_2(ADX_INNER __VA_ARGS__)
+#define ADX_RESULT_2(...)                                                   \
+    ADX_JOIN(ADX_THIRD_, ADX_BEGINS(__VA_ARGS__))(__VA_ARGS__)
+#define ADX_THIRD_0(...)  0
+#define ADX_THIRD_1(...)  ADX_THIRD_2(ADX_INNER __VA_ARGS__)
+#define ADX_THIRD_2(...)  ADX_BEGINS(__VA_ARGS__)
+#define ADX_IS_RESULT(a)  ADX_JOIN(ADX_RESULT_, ADX_BEGINS(a))(a)
+#define ADX_OPERAND_0(a)  adx_own(a)
+#define ADX_OPERAND_1(a)  a
+#if ADREV_DEBUG
+#define ADX_OPERAND(a)                                                      \
+    (adx_here(__FILE__, __LINE__), ADX_JOIN(ADX_OPERAND_, ADX_IS_RESULT(a))(a))
+#else
+#define ADX_OPERAND(a) ADX_JOIN(ADX_OPERAND_, ADX_IS_RESULT(a))(a)
+#endif
 #elif ADREV_DEBUG
 #define ADX_OPERAND(a) (adx_here(__FILE__, __LINE__), adx_own(a))
 #else
 #define ADX_OPERAND adx_own
 #endif
-#define ADX_TAKE_1      adx_apply_1(ADX_OPERAND
-#define ADX_TAKE_2      adx_apply_2(ADX_OPERAND
-#define ADX_TAKE_3      adx_apply_3(ADX_OPERAND
+// Two parentheses; the third is in the front.
+#define ADX_TAKE_1      ((adx_apply_1(ADX_OPERAND
+#define ADX_TAKE_2      ((adx_apply_2(ADX_OPERAND
+#define ADX_TAKE_3      ((adx_apply_3(ADX_OPERAND
 #define ADX_TAKE_TEST   adx_apply_test(ADX_OPERAND
-#define ADX_TAKE_MODF   adx_apply_modf(ADX_OPERAND
-#define ADX_TAKE_FREXP  adx_apply_frexp(ADX_OPERAND
-#define ADX_TAKE_CHOICE adx_call_choose(ADX_HOW, !!
+#define ADX_TAKE_MODF   ((adx_apply_modf(ADX_OPERAND
+#define ADX_TAKE_FREXP  ((adx_apply_frexp(ADX_OPERAND
+#define ADX_TAKE_CHOICE ((adx_call_choose(ADX_HOW, !!
 #define ADX_AND_Y       , ADX_OPERAND
 #define ADX_AND_Z       , ADX_OPERAND
 #define ADX_AND_WHOLE(whole)       , whole
 #define ADX_AND_EXPONENT(exponent) , exponent
-#define ADX_MAKE_1(name)    , adx_call_##name)
-#define ADX_MAKE_2(name)    , adx_call_##name)
-#define ADX_MAKE_3(name)    , adx_call_##name)
-#define ADX_MAKE_STEP(name) , adx_call_##name)
+#define ADX_MAKE_1(name)    , adx_call_##name)))
+#define ADX_MAKE_2(name)    , adx_call_##name)))
+#define ADX_MAKE_3(name)    , adx_call_##name)))
+#define ADX_MAKE_STEP(name) , adx_call_##name)))
 #define ADX_MAKE_TEST(name) , adx_call_##name)
-#define ADX_MAKE_CHOICE     )
+#define ADX_MAKE_CHOICE     )))
 #define ad_rec(e)     adx_call_rec(ADX_OPERAND(e))
 #define ad_dual(e)    adx_call_dual(ADX_HOW, ADX_OPERAND(e))
 #define ad_expr_of(e) ADX_OPERAND(e)

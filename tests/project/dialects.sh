@@ -50,4 +50,25 @@ for header in "$root"/adrev_[a-z]*.h "$root/adrev.h"; do
         -fms-extensions -D_MSC_VER=1900
 done
 
+# Ten operators, one within the other: their text, and what it means.
+echo '#define ADREV_IMPLEMENTATION
+#include "adrev.h"
+ad_rev deep(ad_rev x);
+ad_rev deep(ad_rev x)
+{
+    return ad_rec(ad_sin(ad_mul(x, ad_sin(ad_mul(x, ad_sin(ad_mul(x,
+        ad_sin(ad_mul(x, ad_sin(ad_add((x), 1.0)))))))))));
+}
+ad_fwd deep_forward(ad_fwd x);
+ad_fwd deep_forward(ad_fwd x)
+{
+    return ad_dual(ad_sin(ad_mul((x), ad_add(((ad_fwd){ 0 }), ad_select(
+        ad_lt(x, 9), ad_floor(ad_add(x, 1)), ad_sqr((x)))))));
+}' > "$dir/main.c"
+count "ten operators, without GNU C" read_as
+bytes=$(clang -std=c11 -E -P -U__GNUC__ -U__clang__ -I"$root" "$dir/main.c" \
+        | sed -n '/^ad_rev deep(ad_rev x)$/,/^}/p' | wc -c)
+echo "ten operators have $bytes bytes of text" > "$dir/log"
+count "the text of ten operators" [ "$bytes" -gt 400 -a "$bytes" -lt 8000 ]
+
 echo "dialects.sh: $passed passed, $failed failed"
