@@ -127,7 +127,7 @@ typedef bool ad_mpi_watch_fn(size_t done, size_t parts, void *user);
 //
 //   returns      to be freed with ad_mpi_free; NULL on all ranks: one of them
 //                is out of memory, or MPI is not initialised
-//   memory       1 MiB, and 200 bytes for each rank
+//   memory       1 MiB, and 100 bytes for each rank
 //   see          docs/mpi.md, tests/mpi/grad.c
 ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm);
 
@@ -239,7 +239,7 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  *   ADREV_EREMOTE    another rank failed
  *   the status of a tape that failed before, which ends the call on all ranks
  *
- * Memory: about 200 bytes, 48 for each message, 4 for each number that is sent
+ * Memory: about 150 bytes, 64 for each message, 4 for each number that is sent
  * unless ids are evenly spaced. Cost: as forward, with a copy of the numbers.  */
 
 // What goes to a neighbour, and what comes from there, by indices of one array.
@@ -285,7 +285,7 @@ ADX_API ad_status ad_mpi_sendrecv(ad_mpi *c, int to, size_t n,
                                   ad_rev y[]);
 
 // Between two ranks messages are taken in the order in which they were sent.
-// Who sends does not wait, up to 64 MiB under way.
+// Who sends does not wait, unless more than 64 MiB of its messages are under way.
 ADX_API ad_status ad_mpi_send(ad_mpi *c, int to, size_t n, const ad_rev x[]);
 ADX_API ad_status ad_mpi_recv(ad_mpi *c, int from, size_t m, ad_rev y[]);
 
@@ -885,12 +885,14 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
  * of more than ADREV_MPI_PIECE numbers go in pieces.
  *
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
- *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_send adx_mpi_has_gone
- *           adx_mpi_receive
+ *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_relieve adx_mpi_send
+ *           adx_mpi_has_gone adx_mpi_receive
  * ========================================================================== */
 
-// Numbers that may be under way from this rank before it waits: 64 MiB.
+// Numbers that may be under way from this rank before ad_mpi_send waits: 64 MiB.
+#ifndef ADX_MPI_GOING
 #define ADX_MPI_GOING ((size_t)1 << 23)
+#endif
 
 #define ADX_MPI_FRONT 2         // numbers before those of a message
 
@@ -948,6 +950,13 @@ static bool adx_mpi_post(ad_mpi *c, adx_mpi_parcel *p, int to, int tag,
     p->next = c->going;
     c->going = p;
     adx_mpi_reap(c, false);
+    return !c->stopped;
+}
+
+// Waits while too much is under way. Only where nobody waits for what this rank
+// does next: a statement that sends and receives would wait for itself.
+static bool adx_mpi_relieve(ad_mpi *c)
+{
     for (unsigned looks = 0; c->going_numbers > ADX_MPI_GOING
                              && adx_mpi_look(c); looks++) {
         adx_mpi_rest(looks);
@@ -2265,7 +2274,8 @@ static ad_status adx_mpi_run_exchange(ad_mpi *c, adx_mpi_exchange *s, size_t n,
 /* === mpi/exchanges ==========================================================
  * Messages between two ranks, and halos.
  *
- *   needs   tape/memory mpi/api mpi/context mpi/agreement mpi/statements
+ *   needs   tape/memory mpi/api mpi/context mpi/agreement mpi/messages
+ *           mpi/statements
  * ========================================================================== */
 
 /* --- one message --------------------------------------------------------- */
@@ -2307,8 +2317,9 @@ ADX_API ad_status ad_mpi_send(ad_mpi *c, int to, size_t n, const ad_rev x[])
     ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
     if (status != ADREV_OK)
         return status;
-    return adx_mpi_run_exchange(c, adx_mpi_pair(c, to, n, MPI_PROC_NULL, 0), n,
-                                x, 0, NULL);
+    status = adx_mpi_run_exchange(c, adx_mpi_pair(c, to, n, MPI_PROC_NULL, 0),
+                                  n, x, 0, NULL);
+    return adx_mpi_relieve(c) ? status : adx_mpi_refuse(c, 0, NULL);
 }
 
 ADX_API ad_status ad_mpi_recv(ad_mpi *c, int from, size_t m, ad_rev y[])

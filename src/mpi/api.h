@@ -52,7 +52,7 @@ typedef bool ad_mpi_watch_fn(size_t done, size_t parts, void *user);
 //
 //   returns      to be freed with ad_mpi_free; NULL on all ranks: one of them
 //                is out of memory, or MPI is not initialised
-//   memory       1 MiB, and 200 bytes for each rank
+//   memory       1 MiB, and 100 bytes for each rank
 //   see          docs/mpi.md, tests/mpi/grad.c
 ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm);
 
@@ -164,7 +164,7 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  *   ADREV_EREMOTE    another rank failed
  *   the status of a tape that failed before, which ends the call on all ranks
  *
- * Memory: about 200 bytes, 48 for each message, 4 for each number that is sent
+ * Memory: about 150 bytes, 64 for each message, 4 for each number that is sent
  * unless ids are evenly spaced. Cost: as forward, with a copy of the numbers.  */
 
 // What goes to a neighbour, and what comes from there, by indices of one array.
@@ -210,7 +210,7 @@ ADX_API ad_status ad_mpi_sendrecv(ad_mpi *c, int to, size_t n,
                                   ad_rev y[]);
 
 // Between two ranks messages are taken in the order in which they were sent.
-// Who sends does not wait, up to 64 MiB under way.
+// Who sends does not wait, unless more than 64 MiB of its messages are under way.
 ADX_API ad_status ad_mpi_send(ad_mpi *c, int to, size_t n, const ad_rev x[]);
 ADX_API ad_status ad_mpi_recv(ad_mpi *c, int from, size_t m, ad_rev y[]);
 

@@ -3,7 +3,8 @@
 /* === mpi/exchanges ==========================================================
  * Messages between two ranks, and halos.
  *
- *   needs   tape/memory mpi/api mpi/context mpi/agreement mpi/statements
+ *   needs   tape/memory mpi/api mpi/context mpi/agreement mpi/messages
+ *           mpi/statements
  * ========================================================================== */
 
 /* --- one message --------------------------------------------------------- */
@@ -45,8 +46,9 @@ ADX_API ad_status ad_mpi_send(ad_mpi *c, int to, size_t n, const ad_rev x[])
     ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
     if (status != ADREV_OK)
         return status;
-    return adx_mpi_run_exchange(c, adx_mpi_pair(c, to, n, MPI_PROC_NULL, 0), n,
-                                x, 0, NULL);
+    status = adx_mpi_run_exchange(c, adx_mpi_pair(c, to, n, MPI_PROC_NULL, 0),
+                                  n, x, 0, NULL);
+    return adx_mpi_relieve(c) ? status : adx_mpi_refuse(c, 0, NULL);
 }
 
 ADX_API ad_status ad_mpi_recv(ad_mpi *c, int from, size_t m, ad_rev y[])

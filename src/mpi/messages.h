@@ -12,12 +12,14 @@
  * of more than ADREV_MPI_PIECE numbers go in pieces.
  *
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
- *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_send adx_mpi_has_gone
- *           adx_mpi_receive
+ *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_relieve adx_mpi_send
+ *           adx_mpi_has_gone adx_mpi_receive
  * ========================================================================== */
 
-// Numbers that may be under way from this rank before it waits: 64 MiB.
+// Numbers that may be under way from this rank before ad_mpi_send waits: 64 MiB.
+#ifndef ADX_MPI_GOING
 #define ADX_MPI_GOING ((size_t)1 << 23)
+#endif
 
 #define ADX_MPI_FRONT 2         // numbers before those of a message
 
@@ -75,6 +77,13 @@ static bool adx_mpi_post(ad_mpi *c, adx_mpi_parcel *p, int to, int tag,
     p->next = c->going;
     c->going = p;
     adx_mpi_reap(c, false);
+    return !c->stopped;
+}
+
+// Waits while too much is under way. Only where nobody waits for what this rank
+// does next: a statement that sends and receives would wait for itself.
+static bool adx_mpi_relieve(ad_mpi *c)
+{
     for (unsigned looks = 0; c->going_numbers > ADX_MPI_GOING
                              && adx_mpi_look(c); looks++) {
         adx_mpi_rest(looks);
