@@ -351,7 +351,9 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //   cost         in a sweep over n steps: n evaluations and the reverse sweeps
 //                of these; the evaluations that the schedule repeats; and for
 //                each step a pass over the parameters and over what the step
-//                brings along through ctx
+//                brings along through ctx. Rows of ad_jacobian take a sweep each;
+//                but 8 rows share one if steps are not replayed (unreplayed,
+//                untraced, ad_step_index, numbers through ctx, `always`)
 //   memory       the states kept (with `replays`, for each state also up to
 //                half as many numbers, or four, and one more), the sequences
 //                and parameters; in a sweep a recording of one step
@@ -453,12 +455,13 @@ ADX_TRY ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
  * further input. If something that runs on a stage needs a stage itself, it
  * uses the inner stage.
  *
- *   needs   number/recording tape/layout tape/memory tape/hooks array/external
- *           parallel/threads bulk/captured
+ *   needs   number/recording tape/layout tape/memory tape/hooks sweep/sweep
+ *           sweep/queries array/external parallel/threads bulk/captured
  *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
  *           adx_destroy_staged adx_share_stage adx_borrow_stage
  *           adx_return_stage adx_begin_sweep adx_end_sweep adx_enter_stage
- *           adx_begin_run adx_pull_fn adx_stage_pull adx_stage_push
+ *           adx_begin_run adx_pull_fn adx_stage_pull adx_stage_pull_rows
+ *           adx_stage_push
  * ========================================================================== */
 
 // A flag that one thread at a time can take.
@@ -734,6 +737,41 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
     return status;
 }
 
+// The same for k <= ADX_WIDEST rows of dy by one sweep, which adds to dx: row r
+// is that of dy times J, dx_step behind the row before; rows of da likewise.
+static ad_status adx_stage_pull_rows(const adx_stage *s, size_t k, size_t m,
+                                     const ad_rev y[], const ad_real dy[],
+                                     size_t n, const ad_rev x[], ad_real dx[],
+                                     size_t dx_step, const adx_captured *c,
+                                     ad_real da[], size_t da_step)
+{
+    ad_tape *t = s->tape;
+    const size_t W = k == 1 ? 1 : k <= 4 ? 4 : 8;
+    bool run;
+    bool passive = adx_all_passive(m, y);
+    if (passive && !t->always)
+        return t->status;
+    ad_status status = adx_check_query(t, passive ? 0 : m, y, n, x, false,
+                                       &run);
+    ad_real *adj = status == ADREV_OK ? adx_cleared(t, W, 0) : NULL;
+    if (adj == NULL)
+        return status == ADREV_OK ? ADREV_ENOMEM : status;
+    for (size_t r = 0; r < k; r++)
+        for (size_t i = 0; i < m; i++)
+            if (y[i].job != 0)
+                adx_derivative(t, adj, y[i], W)[r] += dy[r * m + i];
+    if (!adx_sweep(t, ADX_FOR_WIDTH(W, adx_reverse), adj))
+        return ADREV_EEXTERNAL;
+    for (size_t r = 0; r < k; r++) {
+        for (size_t j = 0; j < n; j++)
+            dx[r * dx_step + j] += adx_derivative(t, adj, x[j], W)[r];
+        for (size_t i = 0; i < c->n; i++)
+            if (s->local[i] != 0)
+                da[r * da_step + i] += adj[s->local[i] * W + r];
+    }
+    return ADREV_OK;
+}
+
 // Computes dy = J dx. Behind its n numbers dx has the tangents of captured
 // numbers, and x has room for the inputs that stand for them.
 static ad_status adx_stage_push(const adx_stage *s, size_t m, const ad_rev y[],
@@ -853,15 +891,9 @@ static bool adx_checkpoint_pullback_n(const void *saved, size_t k, size_t m,
     adx_checkpoint *c = *(adx_checkpoint *const *)saved;
     adx_begin_sweep(&c->of);
     adx_stage *s = adx_call_again(c);
-    ad_real *g = (ad_real *)adx_take(&c->of.memory, c->n, sizeof *g);
-    bool ok = s != NULL && g != NULL;
-    for (size_t r = 0; ok && r < k; r++, dy += m, dx += n) {
-        ok = adx_stage_pull(s, m, c->out, dy, c->n, c->in, g, &c->captured,
-                            dx + c->n) == ADREV_OK;
-        for (size_t i = 0; ok && i < c->n; i++)
-            dx[i] += g[i];
-    }
-    adx_drop(&c->of.memory, g);
+    bool ok = s != NULL
+           && adx_stage_pull_rows(s, k, m, c->out, dy, c->n, c->in, dx, n,
+                                  &c->captured, dx + c->n, n) == ADREV_OK;
     adx_return_stage(s);
     adx_end_sweep(&c->of);
     return ok;
@@ -1930,6 +1962,8 @@ typedef struct adx_stepping {
     bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
     bool again;                 // steps have been replayed that must not be
+    adx_frame *row;             // [rows] of sweeps in several directions
+    size_t rows;
     // Of sweeps that go on where another process has ended (loop/resume).
     char *adjoints;             // what the store gets
     uint64_t named;             // which sweep it is
@@ -3746,12 +3780,15 @@ static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
  * before the step, to sequences and to parameters. A forward sweep runs all
  * steps once more, and carries tangents of the window.
  *
+ * Where steps are never replayed, several directions (rows of a Jacobian) go back
+ * together: a step is recorded once for all of them, and swept once.
+ *
  *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
  *           loop/step loop/replay loop/stepping loop/resume
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
- *           adx_scan_pullback adx_gather_tangents adx_push_step
- *           adx_scan_pushforward adx_free_scan
+ *           adx_scan_pullback_n adx_scan_pullback adx_gather_tangents
+ *           adx_push_step adx_scan_pushforward adx_free_scan
  * ========================================================================== */
 
 // Moves the window back by one step. The newest rows have been used and go; the
@@ -3868,15 +3905,22 @@ static void adx_mark_cut(adx_stepping *k)
         outside[i] = 1;
 }
 
+// Begins a frame from the adjoints dy of the results.
+static void adx_begin_frame(const adx_scan *c, adx_frame *f, const ad_real dy[],
+                            ad_real dx[])
+{
+    f->dy = dy;
+    f->dx = dx;
+    memset(f->carried, 0, c->window * sizeof *f->carried);
+    adx_last_rows(c, f->carried, dy + c->steps * c->told, NULL);
+}
+
 // Goes from the adjoints of the results to those of the inputs, which are added
 // to dx.
 static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
 {
     adx_scan *c = k->scan;
-    k->f.dy = dy;
-    k->f.dx = dx;
-    memset(k->f.carried, 0, c->window * sizeof *k->f.carried);
-    adx_last_rows(c, k->f.carried, dy + c->steps * c->told, NULL);
+    adx_begin_frame(c, &k->f, dy, dx);
     if (c->plan.first < c->steps
         && !adx_go_back(&c->plan, 0, 0, c->steps, true))
         return false;
@@ -3933,13 +3977,108 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
     return ok;
 }
 
+/* --- several directions --------------------------------------------------- */
+
+// Reverses step s in all directions: their weights lie side by side, and so do
+// the products.
+static bool adx_reverse_rows(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    adx_scan *c = k->scan;
+    const adx_frame *first = &k->row[0];
+    const size_t inputs = c->window + c->data + c->parameters + c->captured.n;
+    bool any = c->always;
+    for (size_t r = 0; r < k->rows; r++) {
+        any |= adx_weigh(c, s, &k->row[r], k->row[r].carried);
+        adx_shift_back(c, k->row[r].carried);
+    }
+    if (!any)
+        return true;
+    adx_gather_step(k, s);
+    adx_run_step(k, true);
+    memset(first->product, 0, k->rows * (c->in - 1) * sizeof *first->product);
+    if (k->status == ADREV_OK)
+        k->status = adx_stage_pull_rows(k->stage, k->rows, c->out, k->rout,
+            first->weight, c->in - 1, k->rin, first->product, c->in - 1,
+            &c->captured, first->dx + inputs - c->captured.n, inputs);
+    for (size_t r = 0; k->status == ADREV_OK && r < k->rows; r++) {
+        k->f = k->row[r];
+        adx_spread_step(k, s);
+    }
+    return k->status == ADREV_OK;
+}
+
+// Makes the frames of so many directions, in one piece of memory: *room, to be
+// freed. False: there is none.
+static bool adx_make_frames(adx_stepping *k, size_t rows, size_t m,
+                          const ad_real dy[], size_t n, ad_real dx[],
+                          adx_frame **room)
+{
+    const adx_scan *c = k->scan;
+    const size_t in = c->in - 1;
+    size_t numbers = (c->window + c->out + in) * sizeof *dx;
+    *room = (adx_frame *)adx_take(&c->of.memory, rows,
+                                  sizeof **room + numbers);
+    if (*room == NULL)
+        return false;
+    ad_real *carried = (ad_real *)(void *)(*room + rows);
+    ad_real *weight = carried + rows * c->window;
+    ad_real *product = weight + rows * c->out;
+    for (size_t r = 0; r < rows; r++) {
+        (*room)[r] = (adx_frame){ .carried = carried + r * c->window,
+                                  .weight = weight + r * c->out,
+                                  .product = product + r * in };
+        adx_begin_frame(c, &(*room)[r], dy + r * m, dx + r * n);
+    }
+    k->row = *room;
+    k->rows = rows;
+    return true;
+}
+
+// Adds the adjoints of the n inputs in several directions to dx, which is 0.
+static bool adx_sweep_rows(adx_scan *c, size_t rows, size_t m,
+                           const ad_real dy[], size_t n, ad_real dx[])
+{
+    adx_stepping k;
+    adx_frame *room = NULL;
+    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
+           && adx_make_frames(&k, rows, m, dy, n, dx, &room);
+    c->plan.reverse = adx_reverse_rows;
+    c->plan.reverse_some = NULL;
+    c->plan.resume = NULL;
+    if (ok && c->plan.first < c->steps)
+        ok = adx_go_back(&c->plan, 0, 0, c->steps, true);
+    for (size_t r = 0; ok && r < rows; r++)
+        adx_initial_rows(c, room[r].carried, room[r].dx, NULL);
+    c->swept |= ok;
+    adx_drop(&c->of.memory, room);
+    adx_end_stepping(&k);
+    return ok;
+}
+
+// In k directions: together, if steps are never replayed, else one by one.
+static bool adx_scan_pullback_n(const void *saved, size_t k, size_t m,
+                                const ad_real dy[], size_t n, ad_real dx[])
+{
+    adx_scan *c = *(adx_scan *const *)saved;
+    bool ok = true;
+    adx_begin_sweep(&c->of);
+    bool together = k > 1 && adx_is_varying(c) && !adx_is_resumed(c);
+    if (together)
+        ok = adx_sweep_rows(c, k, m, dy, n, dx);
+    adx_end_sweep(&c->of);
+    for (size_t r = 0; ok && !together && r < k; r++)
+        ok = adx_sweep_scan(c, dy + r * m, n, dx + r * n, adx_stage_pull);
+    return ok;
+}
+
 static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
-    (void)m;
-    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx,
-                          adx_stage_pull);
+    return adx_scan_pullback_n(saved, 1, m, dy, n, dx);
 }
+
+/* --- forwards -------------------------------------------------------------- */
 
 // Gathers the tangents of the inputs of step s.
 static void adx_gather_tangents(adx_stepping *k, size_t s)
@@ -4289,7 +4428,7 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 static const ad_external_rule adx_scan_rule = {
     .name = "scan", .pullback = adx_scan_pullback,
     .pushforward = adx_scan_pushforward, .destroy = adx_destroy_staged,
-    .replay = adx_scan_replay
+    .replay = adx_scan_replay, .pullback_n = adx_scan_pullback_n
 };
 
 /* === loop/first =============================================================

@@ -96,15 +96,9 @@ static bool adx_checkpoint_pullback_n(const void *saved, size_t k, size_t m,
     adx_checkpoint *c = *(adx_checkpoint *const *)saved;
     adx_begin_sweep(&c->of);
     adx_stage *s = adx_call_again(c);
-    ad_real *g = (ad_real *)adx_take(&c->of.memory, c->n, sizeof *g);
-    bool ok = s != NULL && g != NULL;
-    for (size_t r = 0; ok && r < k; r++, dy += m, dx += n) {
-        ok = adx_stage_pull(s, m, c->out, dy, c->n, c->in, g, &c->captured,
-                            dx + c->n) == ADREV_OK;
-        for (size_t i = 0; ok && i < c->n; i++)
-            dx[i] += g[i];
-    }
-    adx_drop(&c->of.memory, g);
+    bool ok = s != NULL
+           && adx_stage_pull_rows(s, k, m, c->out, dy, c->n, c->in, dx, n,
+                                  &c->captured, dx + c->n, n) == ADREV_OK;
     adx_return_stage(s);
     adx_end_sweep(&c->of);
     return ok;

@@ -254,5 +254,5 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 static const ad_external_rule adx_scan_rule = {
     .name = "scan", .pullback = adx_scan_pullback,
     .pushforward = adx_scan_pushforward, .destroy = adx_destroy_staged,
-    .replay = adx_scan_replay
+    .replay = adx_scan_replay, .pullback_n = adx_scan_pullback_n
 };

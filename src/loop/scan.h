@@ -151,6 +151,8 @@ typedef struct adx_stepping {
     bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
     bool again;                 // steps have been replayed that must not be
+    adx_frame *row;             // [rows] of sweeps in several directions
+    size_t rows;
     // Of sweeps that go on where another process has ended (loop/resume).
     char *adjoints;             // what the store gets
     uint64_t named;             // which sweep it is

@@ -7,12 +7,13 @@
  * further input. If something that runs on a stage needs a stage itself, it
  * uses the inner stage.
  *
- *   needs   number/recording tape/layout tape/memory tape/hooks array/external
- *           parallel/threads bulk/captured
+ *   needs   number/recording tape/layout tape/memory tape/hooks sweep/sweep
+ *           sweep/queries array/external parallel/threads bulk/captured
  *   offers  adx_stage adx_long_loop adx_free_stage adx_new_stage adx_staged
  *           adx_destroy_staged adx_share_stage adx_borrow_stage
  *           adx_return_stage adx_begin_sweep adx_end_sweep adx_enter_stage
- *           adx_begin_run adx_pull_fn adx_stage_pull adx_stage_push
+ *           adx_begin_run adx_pull_fn adx_stage_pull adx_stage_pull_rows
+ *           adx_stage_push
  * ========================================================================== */
 
 // A flag that one thread at a time can take.
@@ -286,6 +287,41 @@ static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
         if (s->local[i] != 0)
             da[i] += s->tape->adjoint[s->local[i]];
     return status;
+}
+
+// The same for k <= ADX_WIDEST rows of dy by one sweep, which adds to dx: row r
+// is that of dy times J, dx_step behind the row before; rows of da likewise.
+static ad_status adx_stage_pull_rows(const adx_stage *s, size_t k, size_t m,
+                                     const ad_rev y[], const ad_real dy[],
+                                     size_t n, const ad_rev x[], ad_real dx[],
+                                     size_t dx_step, const adx_captured *c,
+                                     ad_real da[], size_t da_step)
+{
+    ad_tape *t = s->tape;
+    const size_t W = k == 1 ? 1 : k <= 4 ? 4 : 8;
+    bool run;
+    bool passive = adx_all_passive(m, y);
+    if (passive && !t->always)
+        return t->status;
+    ad_status status = adx_check_query(t, passive ? 0 : m, y, n, x, false,
+                                       &run);
+    ad_real *adj = status == ADREV_OK ? adx_cleared(t, W, 0) : NULL;
+    if (adj == NULL)
+        return status == ADREV_OK ? ADREV_ENOMEM : status;
+    for (size_t r = 0; r < k; r++)
+        for (size_t i = 0; i < m; i++)
+            if (y[i].job != 0)
+                adx_derivative(t, adj, y[i], W)[r] += dy[r * m + i];
+    if (!adx_sweep(t, ADX_FOR_WIDTH(W, adx_reverse), adj))
+        return ADREV_EEXTERNAL;
+    for (size_t r = 0; r < k; r++) {
+        for (size_t j = 0; j < n; j++)
+            dx[r * dx_step + j] += adx_derivative(t, adj, x[j], W)[r];
+        for (size_t i = 0; i < c->n; i++)
+            if (s->local[i] != 0)
+                da[r * da_step + i] += adj[s->local[i] * W + r];
+    }
+    return ADREV_OK;
 }
 
 // Computes dy = J dx. Behind its n numbers dx has the tangents of captured

@@ -10,12 +10,15 @@
  * before the step, to sequences and to parameters. A forward sweep runs all
  * steps once more, and carries tangents of the window.
  *
+ * Where steps are never replayed, several directions (rows of a Jacobian) go back
+ * together: a step is recorded once for all of them, and swept once.
+ *
  *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
  *           loop/step loop/replay loop/stepping loop/resume
  *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
  *           adx_initial_rows adx_reverse_steps adx_sweep_scan
- *           adx_scan_pullback adx_gather_tangents adx_push_step
- *           adx_scan_pushforward adx_free_scan
+ *           adx_scan_pullback_n adx_scan_pullback adx_gather_tangents
+ *           adx_push_step adx_scan_pushforward adx_free_scan
  * ========================================================================== */
 
 // Moves the window back by one step. The newest rows have been used and go; the
@@ -132,15 +135,22 @@ static void adx_mark_cut(adx_stepping *k)
         outside[i] = 1;
 }
 
+// Begins a frame from the adjoints dy of the results.
+static void adx_begin_frame(const adx_scan *c, adx_frame *f, const ad_real dy[],
+                            ad_real dx[])
+{
+    f->dy = dy;
+    f->dx = dx;
+    memset(f->carried, 0, c->window * sizeof *f->carried);
+    adx_last_rows(c, f->carried, dy + c->steps * c->told, NULL);
+}
+
 // Goes from the adjoints of the results to those of the inputs, which are added
 // to dx.
 static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
 {
     adx_scan *c = k->scan;
-    k->f.dy = dy;
-    k->f.dx = dx;
-    memset(k->f.carried, 0, c->window * sizeof *k->f.carried);
-    adx_last_rows(c, k->f.carried, dy + c->steps * c->told, NULL);
+    adx_begin_frame(c, &k->f, dy, dx);
     if (c->plan.first < c->steps
         && !adx_go_back(&c->plan, 0, 0, c->steps, true))
         return false;
@@ -197,13 +207,108 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
     return ok;
 }
 
+/* --- several directions --------------------------------------------------- */
+
+// Reverses step s in all directions: their weights lie side by side, and so do
+// the products.
+static bool adx_reverse_rows(void *user, size_t s)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    adx_scan *c = k->scan;
+    const adx_frame *first = &k->row[0];
+    const size_t inputs = c->window + c->data + c->parameters + c->captured.n;
+    bool any = c->always;
+    for (size_t r = 0; r < k->rows; r++) {
+        any |= adx_weigh(c, s, &k->row[r], k->row[r].carried);
+        adx_shift_back(c, k->row[r].carried);
+    }
+    if (!any)
+        return true;
+    adx_gather_step(k, s);
+    adx_run_step(k, true);
+    memset(first->product, 0, k->rows * (c->in - 1) * sizeof *first->product);
+    if (k->status == ADREV_OK)
+        k->status = adx_stage_pull_rows(k->stage, k->rows, c->out, k->rout,
+            first->weight, c->in - 1, k->rin, first->product, c->in - 1,
+            &c->captured, first->dx + inputs - c->captured.n, inputs);
+    for (size_t r = 0; k->status == ADREV_OK && r < k->rows; r++) {
+        k->f = k->row[r];
+        adx_spread_step(k, s);
+    }
+    return k->status == ADREV_OK;
+}
+
+// Makes the frames of so many directions, in one piece of memory: *room, to be
+// freed. False: there is none.
+static bool adx_make_frames(adx_stepping *k, size_t rows, size_t m,
+                          const ad_real dy[], size_t n, ad_real dx[],
+                          adx_frame **room)
+{
+    const adx_scan *c = k->scan;
+    const size_t in = c->in - 1;
+    size_t numbers = (c->window + c->out + in) * sizeof *dx;
+    *room = (adx_frame *)adx_take(&c->of.memory, rows,
+                                  sizeof **room + numbers);
+    if (*room == NULL)
+        return false;
+    ad_real *carried = (ad_real *)(void *)(*room + rows);
+    ad_real *weight = carried + rows * c->window;
+    ad_real *product = weight + rows * c->out;
+    for (size_t r = 0; r < rows; r++) {
+        (*room)[r] = (adx_frame){ .carried = carried + r * c->window,
+                                  .weight = weight + r * c->out,
+                                  .product = product + r * in };
+        adx_begin_frame(c, &(*room)[r], dy + r * m, dx + r * n);
+    }
+    k->row = *room;
+    k->rows = rows;
+    return true;
+}
+
+// Adds the adjoints of the n inputs in several directions to dx, which is 0.
+static bool adx_sweep_rows(adx_scan *c, size_t rows, size_t m,
+                           const ad_real dy[], size_t n, ad_real dx[])
+{
+    adx_stepping k;
+    adx_frame *room = NULL;
+    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
+           && adx_make_frames(&k, rows, m, dy, n, dx, &room);
+    c->plan.reverse = adx_reverse_rows;
+    c->plan.reverse_some = NULL;
+    c->plan.resume = NULL;
+    if (ok && c->plan.first < c->steps)
+        ok = adx_go_back(&c->plan, 0, 0, c->steps, true);
+    for (size_t r = 0; ok && r < rows; r++)
+        adx_initial_rows(c, room[r].carried, room[r].dx, NULL);
+    c->swept |= ok;
+    adx_drop(&c->of.memory, room);
+    adx_end_stepping(&k);
+    return ok;
+}
+
+// In k directions: together, if steps are never replayed, else one by one.
+static bool adx_scan_pullback_n(const void *saved, size_t k, size_t m,
+                                const ad_real dy[], size_t n, ad_real dx[])
+{
+    adx_scan *c = *(adx_scan *const *)saved;
+    bool ok = true;
+    adx_begin_sweep(&c->of);
+    bool together = k > 1 && adx_is_varying(c) && !adx_is_resumed(c);
+    if (together)
+        ok = adx_sweep_rows(c, k, m, dy, n, dx);
+    adx_end_sweep(&c->of);
+    for (size_t r = 0; ok && !together && r < k; r++)
+        ok = adx_sweep_scan(c, dy + r * m, n, dx + r * n, adx_stage_pull);
+    return ok;
+}
+
 static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
-    (void)m;
-    return adx_sweep_scan(*(adx_scan *const *)saved, dy, n, dx,
-                          adx_stage_pull);
+    return adx_scan_pullback_n(saved, 1, m, dy, n, dx);
 }
+
+/* --- forwards -------------------------------------------------------------- */
 
 // Gathers the tangents of the inputs of step s.
 static void adx_gather_tangents(adx_stepping *k, size_t s)

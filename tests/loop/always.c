@@ -235,6 +235,60 @@ static void run_replays(void)
     ad_replays_free(replays);
 }
 
+// Rows of a Jacobian through a loop: a sweep of several rows runs each step once
+// more, with its messages in the order of a single row, each in all directions.
+static void several(ad_step *s, void *ctx)
+{
+    const ad_rev *x = s->state[0];
+    const ad_rev *outside = ctx;
+    steps++;
+    for (int i = 0; i < 3; i++)
+        s->next[0][i] = post((char)('x' + i), ad_rec(ad_mul(
+            ad_mul(x[i], 0.5), ad_mul(s->sequence[0][0], s->parameter[i]))));
+    s->output[0][0] = ad_rec(ad_add(x[0], ad_mul(x[1], *outside)));
+}
+
+static void run_loop_rows(void)
+{
+    enum { FEW = 5, INPUTS = 3 + 3 + FEW + 1, ROWS = 3 + FEW };
+    ad_rev x[INPUTS], y[ROWS], z[2];
+    ad_real v[INPUTS], J[ROWS * INPUTS], g[INPUTS];
+    for (int i = 0; i < INPUTS; i++)
+        v[i] = 1 + (ad_real)i / 8;
+    ad_inputs(INPUTS, v, x);
+    const ad_scan_state state = { .size = 3, .initial = x, .last = y };
+    const ad_scan_sequence sequence = { .size = 1, .rows = FEW, .row = x + 6 };
+    const ad_scan_output output = { .size = 1, .row = y + 3 };
+    const ad_scan_desc d = { .step = several, .ctx = x + 6 + FEW,
+                             .steps = FEW, .states = 1,
+                             .state = &state, .sequences = 1,
+                             .sequence = &sequence, .outputs = 1,
+                             .output = &output, .parameters = 3,
+                             .parameter = x + 3,
+                             .schedule = { ADREV_EVERY, 2, NULL } };
+    CHECK(ad_scan(&d, NULL) == ADREV_OK, "scan");
+    steps = 0;
+    CHECK(ad_jacobian(tape, ROWS, y, INPUTS, x, J) == ADREV_OK, "Jacobian");
+#ifdef ADX_LANES
+    // steps 0, 2 and 4 are kept, 1 and 3 run again, and all five are recorded
+    CHECK(steps == FEW + 2, "%zu runs of the step", steps);
+#endif
+    expect_told(told, "rows");
+    for (size_t i = 0; i < ROWS; i++) {
+        CHECK(ad_gradient(tape, y[i], INPUTS, x, g) == ADREV_OK, "row");
+        for (size_t j = 0; j < INPUTS; j++)
+            CHECK_CLOSE(J[i * INPUTS + j], g[j], 2);
+    }
+    expect_told(told, "row by row");
+    z[0] = ad_rec(ad_mul(x[0], x[1]));
+    z[1] = ad_rec(ad_mul(x[0], 2));
+    CHECK(ad_jacobian(tape, 2, z, INPUTS, x, J) == ADREV_OK, "Jacobian");
+    CHECK(tells >= 2 * 3 * FEW && tells % (3 * FEW) == 0,
+          "%zu messages without adjoints", tells);
+    expect_told(told, "rows without adjoints");
+    steps = 0;
+}
+
 /* --- forks ---------------------------------------------------------------- */
 
 static void branch(size_t i, void *ctx)
@@ -376,8 +430,8 @@ int main(void)
         run_calls(&keeps[i]);
     for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++)
         run_scan(&schedules[i]);
-    void (*const runs[])(void) = { run_replays, run_forks, run_rows,
-                                   run_refused, run_connected };
+    void (*const runs[])(void) = { run_replays, run_loop_rows, run_forks,
+                                   run_rows, run_refused, run_connected };
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         runs[i]();
         ad_tape_clear(tape);
