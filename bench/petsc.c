@@ -12,11 +12,13 @@
  *     colours     SNESComputeJacobianDefaultColor, of a plain C function
  *     plain       SNESComputeJacobianDefault, the same, up to 40 x 40
  *     function    ad_system_equations
+ *     compiled    the same, after ad_system_compile
  *     elements    ad_system_elements
  *     compiled    the same, after ad_assembly_compile
  *
  * Models were used before; `first` is what recording and the programs of the
- * derivatives cost besides, in milliseconds. Each way must end at the same
+ * derivatives cost besides, in milliseconds (not those of the compiler, which is
+ * another process). Each way must end at the same
  * temperature. Not representative: one exponential a cell flatters differences.
  */
 
@@ -31,8 +33,8 @@ static const double rate = 6;
 static int side;                    // cells
 static double h;                    // of a cell
 
-typedef enum way { HAND, COLOURS, PLAIN, FUNCTION, ELEMENTS, COMPILED, WAYS }
-    way;
+typedef enum way { HAND, COLOURS, PLAIN, FUNCTION, CODE, ELEMENTS, COMPILED,
+                   WAYS } way;
 
 static double cpu(void)
 {
@@ -159,6 +161,13 @@ typedef struct solver {
     double first;               // seconds that the first Jacobian takes more
 } solver;
 
+static ad_status compile(ad_system *s)
+{
+    static const double start[MOST * MOST];
+    const ad_compile_options options = { .limit = 20000000 };
+    return ad_system_compile(s, 0, start, NULL, &options);
+}
+
 static PetscErrorCode begin(solver *s, way how)
 {
     const PetscInt n = side * side;
@@ -166,10 +175,12 @@ static PetscErrorCode begin(solver *s, way how)
     PetscCall(SNESCreate(PETSC_COMM_SELF, &s->snes));
     PetscCall(VecCreateSeq(PETSC_COMM_SELF, n, &s->y));
     if (how >= FUNCTION) {
-        s->assembly = how == FUNCTION ? NULL : assemble(how == COMPILED);
-        s->system = how == FUNCTION
+        s->assembly = how < ELEMENTS ? NULL : assemble(how == COMPILED);
+        s->system = how < ELEMENTS
                   ? ad_system_equations(residual, NULL, (size_t)n, 0)
                   : ad_system_elements(s->assembly, false);
+        if (how == CODE && compile(s->system) != ADREV_OK)
+            printf("not compiled\n");
         PetscCall(ad_petsc_snes(s->snes, s->system, NULL, NULL));
     } else {
         PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, n, n, 5, NULL, &s->J));
@@ -281,8 +292,8 @@ int main(int count, char **words)
     PetscCall(PetscInitialize(&count, &words, NULL, NULL));
     print_machine(ADREV_VERSION);
     printf("times that of a Jacobian by hand\n%-16s %11s  %8s  %8s  %8s  %8s"
-           "  %8s\n", "cells", "by hand", "colours", "plain", "function",
-           "elements", "compiled");
+           "  %8s  %8s\n", "cells", "by hand", "colours", "plain", "function",
+           "compiled", "elements", "compiled");
     for (side = 20; side <= MOST; side *= 2) {
         h = 1.0 / (side + 1);
         PetscCall(measure(rounds, &right));

@@ -161,6 +161,50 @@ static void test_systems(void)
     ad_assembly_free(a);
 }
 
+// Machine code of all cells, and of one: the same answers. (Contraction is off.)
+static void test_compiled(void)
+{
+    double y[CELLS], w[CELLS], a[2][CELLS], b[2][CELLS];
+    const double *J[2];
+    ad_assembly *assembly = new_assembly();
+    for (int i = 0; i < CELLS; i++) {
+        y[i] = 0.1 * (i % 7);
+        w[i] = 1 - 0.3 * (i % 5);
+    }
+    for (int k = 0; k < 2; k++) {
+        ad_system *s[2];
+        for (int c = 0; c < 2; c++) {
+            ad_compile_report report;
+            const ad_compile_options options = { .report = &report };
+            s[c] = k == 0 ? ad_system_equations(grid, NULL, CELLS, 1)
+                          : ad_system_elements(assembly, false);
+            s[c]->p[0] = 0.7;
+            if (c == 1)
+                CHECK(ad_system_compile(s[c], 0, y, NULL, &options)
+                      == ADREV_OK && report.bytes > 0, "compiles: %s",
+                      report.text);
+            adx_system_at(s[c], 0, y, NULL);
+            CHECK(adx_system_eval(s[c], a[c]) == ADREV_OK
+                  && adx_system_vjp(s[c], w) == ADREV_OK
+                  && adx_system_jacobian(s[c], &s[c]->by_rows, 0) == ADREV_OK,
+                  "evaluates");
+            memcpy(b[c], s[c]->v, sizeof b[c]);
+            J[c] = s[c]->by_rows.value;
+        }
+        CHECK(same(CELLS, a[1], a[0]) && same(CELLS, b[1], b[0])
+              && same(CELLS + 4 * SIDE * (SIDE - 1), J[1], J[0]),
+              "compiled, %d", k);
+        ad_system_free(s[0]);
+        ad_system_free(s[1]);
+    }
+    ad_assembly_free(assembly);
+    ad_model *m = ad_model_vector(cell, NULL, 6, 1);
+    CHECK(ad_model_compile(NULL, y, NULL) == ADREV_ENOMEM
+          && ad_system_compile(NULL, 0, y, NULL, NULL) == ADREV_ENOMEM
+          && ad_model_compile(m, NULL, NULL) == ADREV_ESHAPE, "no model, no x");
+    ad_model_free(m);
+}
+
 /* --- models ---------------------------------------------------------------- */
 
 // Springs: the sum of p (x[i+1] - x[i])^4.
@@ -222,6 +266,7 @@ static void test_models(void)
 int main(void)
 {
     test_systems();
+    test_compiled();
     test_models();
     return check_done("elements");
 }
