@@ -5402,12 +5402,12 @@ ADX_INLINE void adx_run_block(const adx_machine *m, ad_real w[], const size_t L,
         ADX_FUSED_CHAIN(ADX_DO)
         // There are two loops, so that a product is in memory before it is
         // used, and is not contracted. An asm within a loop would prevent
-        // vectors.
+        // vectors. gcc writes the second loop out as vectors by itself, which
+        // is better than a loop (0.31 instead of 0.35 of eight products).
 #define ADX_DO_TWICE(code, operator)                                        \
         case code:                                                          \
             ADX_BLOCK_DO(x * y);                                            \
             ADX_ROUNDED_ALL();                                              \
-            ADX_AS_VECTORS                                                  \
             for (size_t l = 0; l < L; l++)                                  \
                 w[s->r * L + l] = w[s->c * L + l] operator w[s->r * L + l]; \
             break;
