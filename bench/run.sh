@@ -10,6 +10,7 @@ cc=$1
 cxx=$2
 flags=$3
 shift 3
+cases=$*
 . "$(dirname "$0")/common.sh"
 cd "$root/bench" || exit 2
 
@@ -29,6 +30,23 @@ libraries=
 $cc -std=c11 $flags -DLOOPS_REPLAYED -c loops.c -o "$out/loops_replayed.o" \
     || exit 1
 objects="$objects $out/loops_replayed.o"
+
+# The programs of plain.c, converted; adrev.c is their port by hand.
+port=$root/build/adrev-port
+[ -x "$port" ] || make -s -C "$root" adrev-port > /dev/null 2>&1
+set --
+for name in mul dot matvec nn particles loop burgers sir; do
+    set -- "$@" --function "run_$name"
+done
+if "$port" plain.c "$@" --function release --with x --with in --with p --of y \
+    -o "$out/converted.h" > "$out/converted.log" 2>&1; then
+    # shellcheck disable=SC2086
+    $cc -std=c11 $flags -I"$out" -I. -I"$root" -c converted.c \
+        -o "$out/converted.o" || exit 1
+    objects="$objects $out/converted.o"
+else
+    echo "skipped: converted, see $out/converted.log"
+fi
 
 # tool NAME LIBRARIES PROBE...: joins if the probe compiles
 tool() {
@@ -54,7 +72,6 @@ fi
 # shellcheck disable=SC2086  # lists
 $link $objects $libraries -lm -o "$out/bench" || exit 1
 
-cases=$*
 [ -n "$cases" ] || cases="mul rotquat dot-1e3 dot-1e5 dot-1e7 matvec nn \
 particles loop forward burgers gmm-d10 gmm-d32 lstm ba skin sir"
 pin=
