@@ -356,6 +356,38 @@ static inline ad_status ad_model_taylor(ad_model *m, const double x[],
                                         double y[])
 {
     ADX_MODEL_ASK(m, x, ADREV_EHOOK, ad_fn_taylor(m->fn, x, v, order, y));
+#ifdef ADREV_CODE_H
+// From now on the model's function is evaluated by machine code on the path
+// that x takes (its elements on any): ad_fn_compile, ad_assembly_compile. For
+// this include adrev_code.h, or a header that does, before this one, or its
+// adapter.
+//
+//   x   [n]      in    where the function is recorded, if this path is new; of
+//                      elements: NULL
+//   options      in    NULL: all-zero. `functions` says what is compiled:
+//                      solvers that ask for sparse matrices need
+//                      ADREV_C_JACOBIAN_SPARSE and ADREV_C_HESSIAN_SPARSE
+//
+//   returns      ADREV_OK; as ad_model_status, if there is no recording;
+//                ADREV_ECOMPILE: evaluated without machine code, as before;
+//                ADREV_ENOMEM, also if m is NULL
+static inline ad_status ad_model_compile(ad_model *m, const double x[],
+                                         const ad_compile_options *options)
+{
+    if (m == NULL)
+        return ADREV_ENOMEM;
+#ifdef ADREV_ASSEMBLE_H
+    if (m->p != NULL)
+        return ad_assembly_compile(m->assembly, options);
+#endif
+    ad_status status = m->stopped ? m->status : ADREV_OK;
+    if (status == ADREV_OK && m->traced != NULL)
+        status = adx_model_keep(m, x == NULL ? ADREV_ESHAPE
+                                             : adx_model_move(m, x));
+    return status != ADREV_OK ? status : ad_fn_compile(m->fn, options);
+}
+#endif
+
 }
 
 // Of the model's present path: the form of its sparse Jacobian, or of the

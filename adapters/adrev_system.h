@@ -503,6 +503,29 @@ static inline ad_status adx_system_jacobian(ad_system *s, adx_system_matrix *M,
     return adx_system_values(s->model, s->x, M, c);
 }
 
+#ifdef ADREV_CODE_H
+// As ad_model_compile: values, products and the sparse Jacobian, unless options
+// say otherwise. Code of large systems may need a higher limit there.
+//
+//   t, y, rate   in    as for ad_system_entries
+static inline ad_status ad_system_compile(ad_system *s, double t,
+                                          const double y[], const double rate[],
+                                          const ad_compile_options *options)
+{
+    ad_compile_options all;
+    if (s == NULL)
+        return ADREV_ENOMEM;
+    memset(&all, 0, sizeof all);
+    if (options != NULL)
+        all = *options;
+    if (all.functions == 0)
+        all.functions = ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP
+                      | ADREV_C_JACOBIAN_SPARSE;
+    adx_system_at(s, t, y, rate);
+    return ad_model_compile(s->model, s->x, &all);
+}
+#endif
+
 // How many entries the Jacobian with respect to y has on the path at this
 // point, with the whole diagonal: room for a sparse matrix.
 //
