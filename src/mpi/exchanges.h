@@ -230,7 +230,7 @@ static bool adx_mpi_wrong_sides(const ad_mpi *c, size_t sides,
     return wrong || *out > ADX_MOST_ELEMENTS || *in > ADX_MOST_ELEMENTS;
 }
 
-// The links of a halo. starts: those that send; ends: those that receive.
+// The links of a halo.
 static adx_mpi_exchange *adx_mpi_halo_links(ad_mpi *c, size_t sides,
                                             const ad_mpi_side side[])
 {
@@ -267,15 +267,19 @@ static ad_rev *adx_mpi_gather_sides(const ad_mpi *c, size_t sides,
     return list;
 }
 
-// Where the numbers that come go, in the order of sides.
-static void adx_mpi_list_places(size_t sides, const ad_mpi_side side[],
-                                size_t to[])
+// Lists where the numbers that come go, in the order of sides. to NULL: puts
+// them there, from y into x.
+static void adx_mpi_place_sides(size_t sides, const ad_mpi_side side[],
+                                size_t to[], const ad_rev y[], ad_rev x[])
 {
     size_t k = 0;
     for (size_t i = 0; i < sides; i++)
         for (size_t j = 0; side[i].rank != MPI_PROC_NULL
-                           && j < side[i].receives; j++)
-            to[k++] = side[i].to[j];
+                           && j < side[i].receives; j++, k++)
+            if (to != NULL)
+                to[k] = side[i].to[j];
+            else
+                x[side[i].to[j]] = y[k];
 }
 
 ADX_API ad_status ad_mpi_halo(ad_mpi *c, size_t sides,
@@ -294,11 +298,7 @@ ADX_API ad_status ad_mpi_halo(ad_mpi *c, size_t sides,
     else {
         status = adx_mpi_run_exchange(c, adx_mpi_halo_links(c, sides, side),
                                       out, list, in, y);
-        size_t k = 0;
-        for (size_t i = 0; i < sides; i++)
-            for (size_t j = 0; side[i].rank != MPI_PROC_NULL
-                               && j < side[i].receives; j++)
-                x[side[i].to[j]] = y[k++];
+        adx_mpi_place_sides(sides, side, NULL, y, x);
     }
     adx_drop(&c->memory, y);
     adx_drop(&c->memory, list);
@@ -344,7 +344,7 @@ ADX_API ad_status ad_mpi_halo_start(ad_mpi *c, size_t sides,
             adx_mpi_free_request(r);
         status = adx_mpi_fail(c, ADREV_ENOMEM, NULL, 0, NULL);
     } else {
-        adx_mpi_list_places(sides, side, r->to);
+        adx_mpi_place_sides(sides, side, r->to, NULL, NULL);
         status = adx_mpi_start_halo(s, r, out, list);
         *request = r;
     }

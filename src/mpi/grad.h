@@ -279,6 +279,35 @@ static ad_status adx_mpi_compute(adx_mpi_task *k, size_t chunks, ad_real **all)
     return status;
 }
 
+// Records and sweeps the parts, and adds up, if nothing has failed before.
+static ad_status adx_mpi_do_task(adx_mpi_task *k, ad_real **all)
+{
+    ad_status status = adx_mpi_status_of(k->c);
+    if (status != ADREV_OK)
+        return status;
+    ad_tape *before = ad_use(NULL);
+    adx_mpi_begin_watch(k->c, k->parts);
+    status = adx_mpi_compute(k, adx_mpi_chunks(k->parts), all);
+    k->c->watch_parts = 0;
+    ad_use(before);
+    return status;
+}
+
+// Gives the sum to the user; the cuts of the next call are those of now.
+static void adx_mpi_deliver(const adx_mpi_task *k, const ad_real all[],
+                            ad_real *y, ad_real g[])
+{
+    ad_mpi *c = k->c;
+    if (y != NULL)
+        *y = all[k->length - 2];
+    if (!k->value_only)
+        memcpy(g, all, k->n * sizeof *g);
+    memcpy(c->cut, c->cut_next, ((size_t)c->size + 1) * sizeof *c->cut);
+    c->parts = c->balance ? k->parts : 0;
+    if (c->watch != NULL && c->rank == 0)
+        c->watch((size_t)k->parts, (size_t)k->parts, c->watch_user);
+}
+
 ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
                               void *ctx, size_t n, const ad_real x[],
                               ad_real *y, ad_real g[])
@@ -293,27 +322,12 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
                        .length = value_only ? 2 : n + 2, .caller = &adx_now };
     uint64_t print = adx_mpi_print(1, parts, n + value_only, wrong ? 0 : n, x);
     ad_real *all = NULL;
-    ad_status status = wrong ? ADREV_ESHAPE : adx_mpi_status_of(c);
-    if (status == ADREV_OK) {
-        ad_tape *before = ad_use(NULL);
-        adx_mpi_begin_watch(c, parts);
-        status = adx_mpi_compute(&k, adx_mpi_chunks(parts), &all);
-        c->watch_parts = 0;
-        ad_use(before);
-    }
+    ad_status status = wrong ? ADREV_ESHAPE : adx_mpi_do_task(&k, &all);
     status = adx_mpi_agree(c, status, print, false);
     if (status == ADREV_OK && all[k.length - 1] == 0)
         status = ADREV_EPASSIVE;        // on all ranks: no failure of one
-    if (status == ADREV_OK) {
-        if (y != NULL)
-            *y = all[k.length - 2];
-        if (!value_only)
-            memcpy(g, all, n * sizeof *g);
-        memcpy(c->cut, c->cut_next, ((size_t)c->size + 1) * sizeof *c->cut);
-        c->parts = c->balance ? parts : 0;
-    }
-    if (status == ADREV_OK && c->watch != NULL && c->rank == 0)
-        c->watch(parts, parts, c->watch_user);
+    if (status == ADREV_OK)
+        adx_mpi_deliver(&k, all, y, g);
     adx_drop(&c->memory, all);
     return status;
 }
