@@ -356,6 +356,8 @@ static inline ad_status ad_model_taylor(ad_model *m, const double x[],
                                         double y[])
 {
     ADX_MODEL_ASK(m, x, ADREV_EHOOK, ad_fn_taylor(m->fn, x, v, order, y));
+}
+
 #ifdef ADREV_CODE_H
 // From now on the model's function is evaluated by machine code on the path
 // that x takes (its elements on any): ad_fn_compile, ad_assembly_compile. For
@@ -387,8 +389,6 @@ static inline ad_status ad_model_compile(ad_model *m, const double x[],
     return status != ADREV_OK ? status : ad_fn_compile(m->fn, options);
 }
 #endif
-
-}
 
 // Of the model's present path: the form of its sparse Jacobian, or of the
 // Hessian of its outputs times w, and values.
