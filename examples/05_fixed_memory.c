@@ -8,8 +8,8 @@
  *          one byte less: the fixed memory of the tape is full: see ad_tape_missing
  *          16 bytes: no tape: the tape is NULL
  *
- * Firmware adds -DADREV_REAL=float and, if it has no thread-local memory,
- * -DADREV_NO_THREADS. It may take the size of its buffer from a run like this.
+ * Firmware adds -DADREV_REAL=float -DADREV_FIXED=1 (README, small machines). It
+ * may take the size of its buffer from a run like this.
  *
  * SPDX-License-Identifier: MIT-0
  */
