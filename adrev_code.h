@@ -5134,10 +5134,12 @@ static bool adx_find_loops(adx_writing *k, adx_program *q)
                  ? 0 : adx_count_text(k);
     if (bytes < ADX_LEVELS_LEAST_TEXT)
         return true;
+    bool rolled = k->rolled != NULL;
     if (!adx_undo_loops(k, q) || !adx_begin_loops(k, q, true))
         return false;
-    return (k->rolled != NULL && 2 * adx_count_text(k) < bytes)
-        || (adx_undo_loops(k, q) && adx_begin_loops(k, q, false));
+    if (k->rolled != NULL && 2 * adx_count_text(k) < bytes)
+        return true;
+    return adx_undo_loops(k, q) && (!rolled || adx_begin_loops(k, q, false));
 }
 
 // Writes what ad_fn_compile needs besides a C function. q has more outputs than

@@ -432,7 +432,7 @@ static void same_list(void *library, const program *p, const char *what,
     while (got != NULL && i < n && got[i] == (int)want[i])
         i++;
     CHECK(got != NULL && i == n, "%s[%zu of %zu] is %d, want %zu", name, i, n,
-          got == NULL ? -1 : got[i], want[i]);
+          got == NULL || i == n ? -1 : got[i], i == n ? 0 : want[i]);
 }
 
 // The lists of a pattern, which has nonzeros entries.
