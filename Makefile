@@ -86,6 +86,10 @@ deb:                ## Debian packages in build/deb, which lintian accepts
 matrix:             ## all compilers, standards and levels (long)
 	@$(SUITE) tests/plans/matrix.txt
 
+firmware:           ## boards under QEMU: results, bytes, instructions
+	@sh tests/setup.sh firmware
+	@sh tests/firmware/firmware.sh $(CC) "-DMORE=1 -DTABLE=1" $B/firmware
+
 portable:           ## other C libraries, compilers and processors (long)
 	@sh tests/setup.sh portable
 	@WINEDEBUG=-all $(SUITE) tests/plans/portable.txt
@@ -177,6 +181,6 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test check run examples adapters adrev-port install uninstall matrix portable asan \
+.PHONY: help test check run examples adapters adrev-port install uninstall matrix firmware portable asan \
         tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
         headers wasm single deb docs manual manual-check lint clean

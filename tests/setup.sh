@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what the tests use beyond gcc and make, where that is possible; with
-# the argument `examples` what those use, and with `portable`, `manual` or
-# `manual-check` what these targets use. What is missing afterwards is skipped by name.
+# the argument `examples` what those use, and with `portable`, `firmware`,
+# `manual` or `manual-check` what these targets use. What is missing afterwards is
+# skipped by name.
 # SPDX-License-Identifier: MIT-0
 
 install() {
@@ -27,6 +28,22 @@ if [ "$1" = portable ]; then
                 "libc6-dev-${target#*:}-cross"
     done
     exit 0
+fi
+
+# Compilers and emulators for boards without an operating system.
+if [ "$1" = firmware ] || [ "$1" = "" ]; then
+    command -v arm-none-eabi-gcc > /dev/null 2>&1 \
+        || install --no-install-recommends gcc-arm-none-eabi \
+            libnewlib-arm-none-eabi
+    command -v riscv64-unknown-elf-gcc > /dev/null 2>&1 \
+        || install --no-install-recommends gcc-riscv64-unknown-elf \
+            picolibc-riscv64-unknown-elf
+    for pair in qemu-system-arm:qemu-system-arm \
+        qemu-system-riscv32:qemu-system-misc; do
+        command -v "${pair%%:*}" > /dev/null 2>&1 \
+            || install --no-install-recommends "${pair##*:}"
+    done
+    [ "$1" = "" ] || exit 0
 fi
 
 case $1 in

@@ -1,0 +1,207 @@
+#!/bin/sh
+# tags:
+# Programs for boards without an operating system, run under QEMU: their results
+# are those of the host, to the bit where no function of the C library is called;
+# derivatives on the tape are those by hand; and nothing is linked that a float
+# build in fixed memory has no use for.
+#
+# Two targets and a program; with -DMORE=1 all of them, and with -DTABLE=1 the
+# lines of docs/small-machines.md, too.
+#                                     sh tests/firmware/firmware.sh CC FLAGS DIR
+# SPDX-License-Identifier: MIT-0
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+dir=$3
+more=0
+table=0
+number=float
+level=-Os
+for flag in $2; do
+    case $flag in
+        -DMORE=1) more=1 ;;
+        -DTABLE=1) table=1 ;;
+        -DDOUBLE) number=double ;;
+        -O[12s]) level=$flag ;;
+    esac
+done
+passed=0
+failed=0
+rm -rf "$dir"
+mkdir -p "$dir"
+define=
+[ "$number" = float ] || define=-DDOUBLE
+
+# check NAME COMMAND ...
+check() {
+    name=$1
+    shift
+    if "$@" > "$dir/said" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "firmware.sh: $name"
+        head -n 10 "$dir/said"
+    fi
+}
+
+# Of a target: compiler and flags, the end of its tools' names, QEMU, the file
+# that starts it, and where its memory is.
+target() {
+    start=arm.c
+    rom=0x00000000
+    ram=0x20000000
+    case $1 in
+        M0)  cpu="-mcpu=cortex-m0 -mthumb"
+             board="qemu-system-arm -M microbit" ;;
+        M4F) cpu="-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+             board="qemu-system-arm -M mps2-an386" ;;
+        M7)  cpu="-mcpu=cortex-m7 -mthumb -mfloat-abi=hard -mfpu=fpv5-d16"
+             board="qemu-system-arm -M mps2-an500" ;;
+        RV32IMAC)    cpu="-march=rv32imac -mabi=ilp32"
+                     board="qemu-system-riscv32 -cpu rv32,f=false,d=false" ;;
+        RV32IMAFDC)  cpu="-march=rv32imafdc -mabi=ilp32d"
+                     board="qemu-system-riscv32 -cpu rv32" ;;
+        RV64IMAFDC)  cpu="-march=rv64imafdc -mabi=lp64d -mcmodel=medany"
+                     board="qemu-system-riscv64 -cpu rv64" ;;
+    esac
+    case $1 in
+        M*) prefix=arm-none-eabi
+            cc="$prefix-gcc $cpu --specs=nano.specs --specs=nosys.specs" ;;
+        *)  prefix=riscv64-unknown-elf
+            cc="$prefix-gcc $cpu --specs=picolibc.specs"
+            board="$board -M virt -bios none"
+            start=riscv.c
+            rom=0x80000000
+            ram=0x80100000 ;;
+    esac
+}
+
+flags="-std=gnu11 -Wall -Wextra -Werror -ffp-contract=off $define -I$root
+    -DADREV_FIXED=1 -DADREV_STATIC -DADREV_IMPLEMENTATION -Wno-unused-function"
+
+# on_host PROGRAM VARIANT: what it prints there
+on_host() {
+    # shellcheck disable=SC2086  # lists
+    gcc -O1 $flags "-D$2" "$here/main.c" "$here/host.c" "$here/$1.c" \
+        -o "$dir/host" -lm && "$dir/host" > "$dir/$1.$2.host"
+}
+
+# build PROGRAM VARIANT: for the target, as $elf
+build() {
+    elf=$dir/$1.$2.$name_of_target
+    sed "s/ROM/$rom/; s/RAM/$ram/" "$here/board.ld" > "$dir/board.ld"
+    # shellcheck disable=SC2086  # lists
+    $cc $level -ffunction-sections -fdata-sections $flags "-D$2" -nostartfiles \
+        "$here/main.c" "$here/$start" "$here/$1.c" -T "$dir/board.ld" \
+        -Wl,--gc-sections -Wl,-e,reset -Wl,-Map="$elf.map" -lm -o "$elf"
+}
+
+# on_board [TRACE]: what it prints there, and a line for each instruction
+on_board() {
+    # shellcheck disable=SC2086  # lists
+    timeout 60 $board -semihosting -display none -monitor none -serial none \
+        ${1:+-singlestep -d exec,nochain -D "$1"} -kernel "$elf" \
+        > "$elf.out" 2>&1
+}
+
+# strangers ELF: what a float program in fixed memory has no use for.
+strangers() {
+    "$prefix-nm" "$1" | awk '
+        $3 ~ /^(__aeabi_d|__(add|sub|mul|div)df|_*malloc|_*calloc|_*free)/ \
+            || $3 ~ /^(_*printf|fputs|__errno)/ { print $3 }' | sort
+}
+
+# None but those that the C library brings into the plain program, too.
+no_strangers() {
+    strangers "$dir/$1.PLAIN.$name_of_target" > "$dir/plain"
+    strangers "$elf" | comm -13 "$dir/plain" - > "$dir/others"
+    cat "$dir/others"
+    [ ! -s "$dir/others" ]
+}
+
+# instructions TRACE: between the two marks of main.c
+instructions() {
+    begin=$("$prefix-nm" "$elf" | awk '$3 == "counting_begins" { print $1 }')
+    end=$("$prefix-nm" "$elf" | awk '$3 == "counting_ends" { print $1 }')
+    awk -v begin="$begin" -v end="$end" '
+        function bare(x) { sub(/^0+/, "", x); return x }
+        BEGIN { begin = bare(begin); end = bare(end) }
+        /^Trace/ {
+            split($0, part, "/")
+            at = bare(part[2])
+            if (at == begin) on = 1
+            else if (at == end) on = 0
+            else if (on) n++
+        }
+        END { print n + 0 }' "$1"
+}
+
+# measure PROGRAM VARIANT: a line of the table
+measure() {
+    on_board "$dir/trace"
+    count=$(instructions "$dir/trace")
+    rm -f "$dir/trace"
+    stack=$(sed -n 's/^stack 0*\([0-9a-f]*\) .*/\1/p' "$elf.out")
+    "$prefix-size" "$elf" | awk -v row="$name_of_target | $1 | $2" \
+        -v count="$count" -v stack="$(printf '%d' "0x${stack:-0}")" 'NR == 2 {
+            printf "| %s | %d | %d | %d | %d |\n", row, $1, $2 + $3, stack, count }'
+}
+
+variants_of() {
+    case $1 in
+        network) echo PLAIN HAND TAPE ARRAYS ;;
+        quaternion) echo PLAIN TAPE ;;
+        *) echo PLAIN HAND TAPE ;;
+    esac
+}
+
+# Those that call functions of the C library have last bits of their own.
+ulps_of() {
+    case $1 in kalman | network) echo 8 ;; *) echo 0 ;; esac
+}
+
+programs=quaternion
+targets="M4F RV32IMAC"
+if [ $more = 1 ]; then
+    programs="rosenbrock quaternion kalman network"
+    targets="M0 M4F M7 RV32IMAC RV32IMAFDC RV64IMAFDC"
+fi
+gcc "$here/compare.c" $define -o "$dir/compare" -lm || exit 1
+for program in $programs; do
+    for variant in $(variants_of $program); do
+        check "$program, $variant, host" on_host $program "$variant"
+    done
+    case $(variants_of $program) in *HAND*)
+        check "$program: the tape and by hand" "$dir/compare" 8 \
+            "$dir/$program.HAND.host" "$dir/$program.TAPE.host" ;;
+    esac
+done
+case $(variants_of network) in *ARRAYS*)
+    [ $more = 0 ] || check "network: arrays and by hand" "$dir/compare" 8 \
+        "$dir/network.HAND.host" "$dir/network.ARRAYS.host" ;;
+esac
+
+for name_of_target in $targets; do
+    target "$name_of_target"
+    if ! command -v "$prefix-gcc" > /dev/null 2>&1 \
+        || ! command -v "${board%% *}" > /dev/null 2>&1; then
+        echo "firmware.sh: $name_of_target skipped, $prefix-gcc or ${board%% *}" \
+            "is not installed"
+        continue
+    fi
+    for program in $programs; do
+        for variant in $(variants_of $program); do
+            what="$program, $variant, $name_of_target"
+            check "$what: build" build "$program" "$variant"
+            [ -f "$elf" ] || continue
+            check "$what: run" on_board
+            check "$what: results" "$dir/compare" "$(ulps_of $program)" \
+                "$dir/$program.$variant.host" "$elf.out"
+            [ $number = double ] || check "$what: symbols" no_strangers "$program"
+            [ $table = 0 ] || measure "$program" "$variant" >> "$dir/table"
+        done
+    done
+done
+[ $table = 0 ] || cat "$dir/table"
+echo "firmware.sh: $passed passed, $failed failed"

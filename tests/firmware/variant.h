@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT-0
+/* variant.h - how a program of tests/firmware is written: PLAIN (the value
+ * only), HAND (with derivatives by hand), TAPE (by adrev.h, in fixed memory) or
+ * ARRAYS (the same by array statements).                                    */
+
+#if defined ARRAYS && !defined TAPE
+#define TAPE
+#endif
+#if defined TAPE || defined HAND
+#define GIVES_DERIVATIVES 1
+#else
+#define GIVES_DERIVATIVES 0
+#endif
+
+#ifdef TAPE
+#include "adrev.h"
+
+static uint64_t tape_memory[640];
+static ad_tape *tape;
+
+static void tape_open(void)
+{
+    tape = ad_tape_in(tape_memory, sizeof tape_memory);
+    ad_use(tape);
+}
+
+// A program whose tape has failed prints no results.
+static void tape_check(ad_status status)
+{
+    if (status != ADREV_OK) {
+        board_write("status ");
+        board_quit(1);
+    }
+}
+#else
+static void tape_open(void)
+{
+}
+#endif
