@@ -58,6 +58,8 @@ static bool is_read(const translation *u, text name)
             tail = (text){ tail.at + 1, tail.n - 1 };
         if (path.n >= tail.n
             && same((text){ path.at + path.n - tail.n, tail.n }, tail)
+            && (path.n == tail.n || path.at[path.n - tail.n - 1] == '/'
+                || (tail.n && tail.at[0] == '/'))
             && !named_with_folder(path, tail.n))
             return true;
     }

@@ -148,8 +148,15 @@ static bool for_threads(text l)
     return true;
 }
 
+// A directive goes on behind a line that ends with a backslash.
+static bool goes_on(text l)
+{
+    return l.n > 0 && l.at[l.n - 1] == '\\';
+}
+
 void put_lines(buffer *b, text t)
 {
+    bool directive = false;
     for (size_t i = 0; i < t.n;) {
         size_t e = i;
         while (e < t.n && t.at[e] != '\n')
@@ -158,10 +165,12 @@ void put_lines(buffer *b, text t)
         i = e + 1;
         if (for_threads(l))
             continue;
-        if (l.n <= 80 || plain_line(l))
+        directive = directive || plain_line(l);
+        if (l.n <= 80 || directive)
             put_text(b, l);
         else
             put_statement(b, l);
+        directive = directive && goes_on(l);
         put(b, e < t.n ? "\n" : "");
     }
 }

@@ -315,6 +315,9 @@ options() {
             -x c "$twin"
     done
     works "--check" 0 "$@" --check --points 2 --set n=5 -o "$twin" -- -I"$root"
+    works "--check in float" 0 "$port" float_cast.c --function float_cast \
+        --with x --check --points 2 -- -I"$root"
+    works "it says so" 0 grep -q 'in float, .* not judged' "$out/said_before"
     works "--stubs" 1 "$port" refused_unknown.c --function refused_unknown \
         --with x:2 --stubs "$out/stubs.h" -o "$twin"
     works "the stub" 0 grep -q 'legacy_spline_ad(' "$out/stubs.h"
