@@ -453,8 +453,8 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   core/special core/incomplete core/cells function/operations
- *           code/api
+ *   needs   core/special core/incomplete core/beta core/cells
+ *           function/operations code/api
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text ADX_TABLES_HERE
  *           ADX_TABLES_ONLY ADX_TABLES_DONE adx_put_text adx_say adx_say_index
  *           adx_open_element adx_close_element adx_function_space
@@ -761,6 +761,7 @@ static const adx_helper adx_helpers[] = {
       "extern double yn(int, double); return (ad_real)yn(n, x);", NULL },
     ADX_BESSELS(ADX_TEXT)
     ADX_INCOMPLETE(ADX_TEXT, ADX_TEXT_TYPED)
+    ADX_INCOMPLETE_BETA(ADX_TEXT, ADX_TEXT_TYPED)
     ADX_HELPERS(ADX_TEXT, ADX_TEXT_PARTIAL)
 };
 #undef ADX_TEXT

@@ -53,6 +53,7 @@
  * beta_density    the same of f, of at most 1. At x = 0 and 1 these are limits
  *
  *   needs   core/config core/types core/operations
+ *   offers  ADX_INCOMPLETE_BETA
  * ========================================================================== */
 
 // clang-format off
