@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* arm.c - a Cortex-M under QEMU, which prints and stops by semihosting. */
 
 #include "boot.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* compare.c - the results of two boards:         compare ULPS ONE TWO
  *
  * Files whose first line has numbers as hexadecimal words. Fails if there are

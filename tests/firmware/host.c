@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* host.c - the host as a board: the results that others are compared with. */
 
 #include "board.h"

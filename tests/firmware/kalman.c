@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* kalman.c - the prediction of an extended Kalman filter with 4 states (place,
  * speed, heading): x' = f(x), P' = F P F^T + Q with F = df/dx.               */
 

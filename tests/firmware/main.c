@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* main.c - runs a program of tests/firmware and prints what it finds. */
 
 #include "board.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* network.c - a network with 2 inputs, 8 hidden units (tanh) and one output:
  * the square of its error, and a step of gradient descent in its 33 weights. */
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* quaternion.c - a vector v turned by a quaternion (w, u), and the 3 x 7
  * Jacobian: t = 2 u x v, y = v + w t + u x t.                               */
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* riscv.c - QEMU's `virt` board, which prints and stops by semihosting. */
 
 #include "boot.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT-0
+// tags: part
 /* rosenbrock.c - (1 - x)^2 + 100 (y - x^2)^2 and its gradient. */
 
 #include "board.h"
