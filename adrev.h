@@ -1142,13 +1142,13 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
             + adx_absorb(x / z, adx_gamma_dx(x - 1, y, z)),                 \
         return adx_shape_density(x, y, z); )                                \
     ROW( beta_end, (ad_real x, ad_real y, ad_real z),                       \
+        const ad_real far = (ad_real)HUGE_VAL;                              \
         if (z == 1)                                                         \
             return -adx_beta_end(y, x, 0);                                  \
         if (z != 0 || !(x > 0 && y >= 0 && x + y - (x + y) == 0))           \
             return (ad_real)NAN;                                            \
         return x > 2 || y == 0 ? 0 : x == 2 ? y * (y + 1)                   \
-             : x == 1 ? y * (1 - y) : x < 1 ? -(ad_real)HUGE_VAL            \
-             : (ad_real)HUGE_VAL; )                                         \
+             : x == 1 ? y * (1 - y) : x < 1 ? -far : far; )                 \
     PARTIAL( beta_dx, 3,                                                    \
         adx_beta_dax(x, y, z), adx_beta_dbx(x, y, z), adx_beta_dxx(x, y, z),\
         return adx_beta_density(0, 0, x, y, z); )                           \
@@ -8868,18 +8868,18 @@ ADX_SELDOM_END
             || (a - a != 0 && b - b != 0))                                  \
             return -1;                                                      \
         return at_0 || x == 1 ? 1 : at_1 || x == 0 ? 0 : 2; )               \
-    PART( ad_real, beta_value, (double a, double b, double x, int upper),   \
+    PART( double, beta_value, (double a, double b, double x, int upper),    \
         const int known = adx_beta_known(a, b, x);                          \
         double value;                                                       \
         int side;                                                           \
         if (known != 2)                                                     \
-            return known < 0 ? (ad_real)NAN : (ad_real)(known != upper);    \
+            return known < 0 ? (double)NAN : (double)(known != upper);      \
         value = adx_beta_part(0, 0, a, b, x, &side);                        \
-        return (ad_real)(side == upper ? value : 1 - value); )              \
+        return side == upper ? value : 1 - value; )                         \
     ROW( beta_p, (ad_real x, ad_real y, ad_real z),                         \
-        return adx_beta_value((double)x, (double)y, (double)z, 0); )        \
+        return (ad_real)adx_beta_value((double)x, (double)y, (double)z, 0); ) \
     ROW( beta_q, (ad_real x, ad_real y, ad_real z),                         \
-        return adx_beta_value((double)x, (double)y, (double)z, 1); )        \
+        return (ad_real)adx_beta_value((double)x, (double)y, (double)z, 1); ) \
     ROW( beta_slope, (int j, int k, ad_real x, ad_real y, ad_real z),       \
         const double a = (double)x, b = (double)y;                          \
         double value;                                                       \

@@ -238,18 +238,18 @@
             || (a - a != 0 && b - b != 0))                                  \
             return -1;                                                      \
         return at_0 || x == 1 ? 1 : at_1 || x == 0 ? 0 : 2; )               \
-    PART( ad_real, beta_value, (double a, double b, double x, int upper),   \
+    PART( double, beta_value, (double a, double b, double x, int upper),    \
         const int known = adx_beta_known(a, b, x);                          \
         double value;                                                       \
         int side;                                                           \
         if (known != 2)                                                     \
-            return known < 0 ? (ad_real)NAN : (ad_real)(known != upper);    \
+            return known < 0 ? (double)NAN : (double)(known != upper);      \
         value = adx_beta_part(0, 0, a, b, x, &side);                        \
-        return (ad_real)(side == upper ? value : 1 - value); )              \
+        return side == upper ? value : 1 - value; )                         \
     ROW( beta_p, (ad_real x, ad_real y, ad_real z),                         \
-        return adx_beta_value((double)x, (double)y, (double)z, 0); )        \
+        return (ad_real)adx_beta_value((double)x, (double)y, (double)z, 0); ) \
     ROW( beta_q, (ad_real x, ad_real y, ad_real z),                         \
-        return adx_beta_value((double)x, (double)y, (double)z, 1); )        \
+        return (ad_real)adx_beta_value((double)x, (double)y, (double)z, 1); ) \
     ROW( beta_slope, (int j, int k, ad_real x, ad_real y, ad_real z),       \
         const double a = (double)x, b = (double)y;                          \
         double value;                                                       \

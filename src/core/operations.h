@@ -294,13 +294,13 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
             + adx_absorb(x / z, adx_gamma_dx(x - 1, y, z)),                 \
         return adx_shape_density(x, y, z); )                                \
     ROW( beta_end, (ad_real x, ad_real y, ad_real z),                       \
+        const ad_real far = (ad_real)HUGE_VAL;                              \
         if (z == 1)                                                         \
             return -adx_beta_end(y, x, 0);                                  \
         if (z != 0 || !(x > 0 && y >= 0 && x + y - (x + y) == 0))           \
             return (ad_real)NAN;                                            \
         return x > 2 || y == 0 ? 0 : x == 2 ? y * (y + 1)                   \
-             : x == 1 ? y * (1 - y) : x < 1 ? -(ad_real)HUGE_VAL            \
-             : (ad_real)HUGE_VAL; )                                         \
+             : x == 1 ? y * (1 - y) : x < 1 ? -far : far; )                 \
     PARTIAL( beta_dx, 3,                                                    \
         adx_beta_dax(x, y, z), adx_beta_dbx(x, y, z), adx_beta_dxx(x, y, z),\
         return adx_beta_density(0, 0, x, y, z); )                           \
