@@ -829,9 +829,9 @@ static void adx_say_helpers(adx_text *t, const bool needed[])
         const adx_helper *h = &adx_helpers[i];
         if (!needed[i])
             continue;
-        adx_say(t, "static %s%s %s_%s",
-                t->dialect == ADREV_CUDA ? "__device__ " : "",
-                h->type != NULL ? h->type : t->real, t->name, h->name);
+        adx_say(t, t->dialect == ADREV_CUDA ? "static __device__ " : "static ");
+        adx_say_formula(t, h->type != NULL ? h->type : "ad_real", NULL, NULL);
+        adx_say(t, " %s_%s", t->name, h->name);
         adx_say_formula(t, h->parameters, NULL, NULL);
         adx_say(t, "\n{\n    ");
         adx_say_formula(t, adx_helper_body(t, h), NULL, NULL);
