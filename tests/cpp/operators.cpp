@@ -220,6 +220,8 @@ static void compare_fwd(const char *what, const double at[4], fwd_fn *cpp,
 #define IN_C_ldexp ~, C_integer
 #define IN_C_select ~, C_select
 #define ARITY_clamp ~, C_3
+#define ARITY_beta_p ~, C_3
+#define ARITY_beta_q ~, C_3
 #define ARITY_sqr ~, C_1
 #define ARITY_relu ~, C_1
 #define ARITY_sigmoid ~, C_1
