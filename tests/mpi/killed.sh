@@ -1,5 +1,5 @@
 #!/bin/sh
-# tags: slow
+# tags:
 # A rank that is killed ends the program on all of them, soon; and a long reverse
 # sweep goes on from its files, with the same bits:
 #                                     sh tests/mpi/killed.sh CC FLAGS DIR

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tags: slow
+# tags:
 # mpi.sh with MPICH:                            sh tests/mpi/mpich.sh CC FLAGS DIR
 # SPDX-License-Identifier: MIT-0
 
