@@ -5150,9 +5150,9 @@ static _Atomic uint32_t adx_jobs;
 #define ADX_TAKE_JOBS() atomic_fetch_add(&adx_jobs, ADX_JOB_BATCH)
 #elif defined __GCC_ATOMIC_INT_LOCK_FREE && __GCC_ATOMIC_INT_LOCK_FREE == 2 \
     && __SIZEOF_INT__ == 4
-static uint32_t adx_jobs;       // interrupts take numbers, too
+static unsigned adx_jobs;       // interrupts take numbers, too
 #define ADX_TAKE_JOBS()                                                     \
-    __atomic_fetch_add((unsigned *)&adx_jobs, ADX_JOB_BATCH, __ATOMIC_RELAXED)
+    __atomic_fetch_add(&adx_jobs, ADX_JOB_BATCH, __ATOMIC_RELAXED)
 #else
 static uint32_t adx_jobs;
 #define ADX_TAKE_JOBS() ((adx_jobs += ADX_JOB_BATCH) - ADX_JOB_BATCH)
@@ -6812,6 +6812,8 @@ static void adx_return_to(ad_tape *t, const ad_mark *mark)
     t->most = bytes > t->most ? bytes : t->most;
     t->scratch = mark->adx_scratch;
     t->one_way = mark->adx_one_way;
+    if (t->status != mark->adx_status)
+        memset(&t->failure, 0, sizeof t->failure);
     t->status = mark->adx_status;
     t->block = (adx_block *)mark->adx_block;
     t->sealed = (uint16_t *)mark->adx_head;

@@ -294,7 +294,7 @@ ADX_TRY ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
 //   returns      `dead`, `operations`, `arrays` and `loops` are counted by this
 //                call: 0 if there is no memory for that
 //   cost         1 to 2 ns for each operation, and from 400 operations on that
-//                of ad_fn_c_size for the value: some 200 ns
+//                of ad_fn_c_size for the value: some 600 ns
 //   memory       while it counts: some 100 bytes for each number
 //   threads      any number at once, if the allocator allows that
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);

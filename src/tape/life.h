@@ -260,6 +260,8 @@ static void adx_return_to(ad_tape *t, const ad_mark *mark)
     t->most = bytes > t->most ? bytes : t->most;
     t->scratch = mark->adx_scratch;
     t->one_way = mark->adx_one_way;
+    if (t->status != mark->adx_status)
+        memset(&t->failure, 0, sizeof t->failure);
     t->status = mark->adx_status;
     t->block = (adx_block *)mark->adx_block;
     t->sealed = (uint16_t *)mark->adx_head;

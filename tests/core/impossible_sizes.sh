@@ -2,6 +2,7 @@
 # tags:
 # impossible_sizes.sh - the public functions that take a length, a count or a stride, or a
 # structure with one, as the headers declare them, each have a row in impossible_sizes.c.
+# (Of adrev_mpi.h, which needs ranks, tests/mpi/failures.c tries impossible ones.)
 # Those whose status may be dropped are the ones of which impossible_sizes.c checks that
 # the tape has it, and three that print.
 # SPDX-License-Identifier: MIT-0
@@ -11,7 +12,7 @@ test=${SIZES:-tests/core/impossible_sizes.c}
 
 # One declaration a line: ADX_API or ADX_TRY ... up to ; or {
 declarations() {
-    cat adrev*.h | awk '
+    ls adrev*.h | grep -v mpi | xargs cat | awk '
         /^ADX_(API|TRY) / { on = 1; text = "" }
         on { sub(/\/\/.*/, ""); text = text " " $0 }
         on && /[;{]/ { print text; on = 0 }' | tr -s ' '

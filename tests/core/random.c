@@ -137,6 +137,25 @@ static long double oracle_slope(const struct program *p,
     return rows[node->row].partial[k](a[0], a[1], a[2]);
 }
 
+// Whether a slope is near a zero, or so steep, that its last bits say nothing:
+// those of the arguments are worth a thousand of its own. (Of lgamma at -1.5735,
+// where digamma is 0 nearby.)
+static bool is_sensitive(struct program *p, struct node *node, int k)
+{
+    const double by = 1 + 0x1p-20;
+    const struct node kept = *node;
+    for (int i = 0; i < 3; i++) {
+        struct operand *o = &node->arg[i];
+        o->constant = (ad_real)(by * (double)(o->value < 0 ? o->constant
+                                                           : p->v[o->value]));
+        o->value = -1;
+    }
+    const long double moved = oracle_slope(p, node, k);
+    *node = kept;
+    return fabsl(moved - node->truth[k])
+         > 1000 * 0x1p-20L * fabsl(node->truth[k]);
+}
+
 // A node of value number at, if it keeps to the bounds.
 static bool try_node(struct program *p, struct node *node, int at)
 {
@@ -154,7 +173,8 @@ static bool try_node(struct program *p, struct node *node, int at)
     for (int i = 0; i < 3; i++) {
         node->slope[i] = alone(p, node, i).d;
         node->truth[i] = oracle_slope(p, node, i);
-        inside = inside && fabs((double)node->slope[i]) <= BOUND;
+        inside = inside && fabs((double)node->slope[i]) <= BOUND
+              && !is_sensitive(p, node, i);
     }
     return inside;
 }
@@ -264,7 +284,9 @@ static void within(int ulps, long double got, long double want,
 {
     long double unit = sizeof(ad_real) == sizeof(float)
                      ? (long double)FLT_EPSILON : (long double)DBL_EPSILON;
-    CHECK(fabsl(got - want) <= ulps * unit * size,
+    long double least = sizeof(ad_real) == sizeof(float)
+                      ? (long double)FLT_MIN : (long double)DBL_MIN;
+    CHECK(fabsl(got - want) <= ulps * unit * size + least,
           "program %d, %s: got %.17Lg, want %.17Lg, of paths %.3Lg: %.3Lg ulps",
           number, how, got, want, size, fabsl(got - want) / (unit * size));
 }
@@ -401,7 +423,7 @@ int main(void)
     for (number = 0; number < PROGRAMS; number++)
         run_program();
     for (int i = 0; i < ROWS; i++)
-        CHECK(used[i] >= PROGRAMS / 10, "%s was used %ld times", rows[i].name,
+        CHECK(used[i] >= PROGRAMS / 12, "%s was used %ld times", rows[i].name,
               used[i]);
     ad_tape_free(tape);
     return check_done("random");

@@ -250,17 +250,17 @@ static void several(ad_step *s, void *ctx)
 
 static void run_loop_rows(void)
 {
-    enum { FEW = 5, INPUTS = 3 + 3 + FEW + 1, ROWS = 3 + FEW };
+    enum { SHORT = 5, INPUTS = 3 + 3 + SHORT + 1, ROWS = 3 + SHORT };
     ad_rev x[INPUTS], y[ROWS], z[2];
     ad_real v[INPUTS], J[ROWS * INPUTS], g[INPUTS];
     for (int i = 0; i < INPUTS; i++)
         v[i] = 1 + (ad_real)i / 8;
     ad_inputs(INPUTS, v, x);
     const ad_scan_state state = { .size = 3, .initial = x, .last = y };
-    const ad_scan_sequence sequence = { .size = 1, .rows = FEW, .row = x + 6 };
+    const ad_scan_sequence sequence = { .size = 1, .rows = SHORT, .row = x + 6 };
     const ad_scan_output output = { .size = 1, .row = y + 3 };
-    const ad_scan_desc d = { .step = several, .ctx = x + 6 + FEW,
-                             .steps = FEW, .states = 1,
+    const ad_scan_desc d = { .step = several, .ctx = x + 6 + SHORT,
+                             .steps = SHORT, .states = 1,
                              .state = &state, .sequences = 1,
                              .sequence = &sequence, .outputs = 1,
                              .output = &output, .parameters = 3,
@@ -271,7 +271,7 @@ static void run_loop_rows(void)
     CHECK(ad_jacobian(tape, ROWS, y, INPUTS, x, J) == ADREV_OK, "Jacobian");
 #ifdef ADX_LANES
     // steps 0, 2 and 4 are kept, 1 and 3 run again, and all five are recorded
-    CHECK(steps == FEW + 2, "%zu runs of the step", steps);
+    CHECK(steps == SHORT + 2, "%zu runs of the step", steps);
 #endif
     expect_told(told, "rows");
     for (size_t i = 0; i < ROWS; i++) {
@@ -283,7 +283,7 @@ static void run_loop_rows(void)
     z[0] = ad_rec(ad_mul(x[0], x[1]));
     z[1] = ad_rec(ad_mul(x[0], 2));
     CHECK(ad_jacobian(tape, 2, z, INPUTS, x, J) == ADREV_OK, "Jacobian");
-    CHECK(tells >= 2 * 3 * FEW && tells % (3 * FEW) == 0,
+    CHECK(tells >= 2 * 3 * SHORT && tells % (3 * SHORT) == 0,
           "%zu messages without adjoints", tells);
     expect_told(told, "rows without adjoints");
     steps = 0;

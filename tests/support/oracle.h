@@ -401,6 +401,8 @@ static inline long double oracle_beta_slope(long double a, long double b,
 {
     bool upper = false;
     const struct oracle_beta v = oracle_beta(a, b, x, &upper);
+    if (!isnan(v.v) && (k == 0 ? b : a) == 0)
+        return 0;               // p is 0 or 1 whatever the other shape
     return k == 0 ? v.da : v.db;
 }
 
