@@ -1080,6 +1080,7 @@ static void adx_mpi_free_requests(ad_mpi *c)
     while (c->posted != NULL) {
         ad_mpi_request *r = c->posted;
         c->posted = r->next;
+        adx_drop(&c->memory, r->exchange);
         adx_drop(&c->memory, r);
     }
 }
@@ -2590,7 +2591,7 @@ ADX_API ad_status ad_mpi_halo(ad_mpi *c, size_t sides,
     return status;
 }
 
-// Sends, and records that; what comes is left to the request.
+// Sends, records that, and frees s; what comes is left to the request.
 static ad_status adx_mpi_start_halo(adx_mpi_exchange *s, ad_mpi_request *r,
                                     size_t out, const ad_rev list[])
 {
@@ -2599,10 +2600,10 @@ static ad_status adx_mpi_start_halo(adx_mpi_exchange *s, ad_mpi_request *r,
         s->link[i].receives = false;
         r->exchange->link[i].sends = false;
     }
-    ad_status status = adx_mpi_send_links(s, list)
-                     ? adx_mpi_record(s, out, list, 0, NULL, NULL)
-                     : adx_mpi_refuse(c, 0, NULL);
-    return status;
+    if (adx_mpi_send_links(s, list))
+        return adx_mpi_record(s, out, list, 0, NULL, NULL);
+    adx_drop(&c->memory, s);
+    return adx_mpi_refuse(c, 0, NULL);
 }
 
 ADX_API ad_status ad_mpi_halo_start(ad_mpi *c, size_t sides,
@@ -2625,14 +2626,15 @@ ADX_API ad_status ad_mpi_halo_start(ad_mpi *c, size_t sides,
                       : adx_mpi_new_request(c, come, in, true);
     if (list == NULL || s == NULL || r == NULL) {
         adx_drop(&c->memory, s);
-        if (r != NULL)
-            adx_mpi_free_request(r);
         status = adx_mpi_fail(c, ADREV_ENOMEM, NULL, 0, NULL);
     } else {
         adx_mpi_place_sides(sides, side, r->to, NULL, NULL);
         status = adx_mpi_start_halo(s, r, out, list);
-        *request = r;
     }
+    if (status == ADREV_OK)
+        *request = r;
+    else if (r != NULL)
+        adx_mpi_free_request(r);
     adx_drop(&c->memory, list);
     return status;
 }

@@ -12,6 +12,7 @@ static void adx_mpi_free_requests(ad_mpi *c)
     while (c->posted != NULL) {
         ad_mpi_request *r = c->posted;
         c->posted = r->next;
+        adx_drop(&c->memory, r->exchange);
         adx_drop(&c->memory, r);
     }
 }
