@@ -178,7 +178,8 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //   parts        in    at least 1, the same on all ranks. Have a few hundred
 //                      rather than one for each rank: then loads even out
 //   f            in    called for each part, with all of x. It records on the
-//                      tape that is current, and leaves no other current. With
+//                      tape that is current, and leaves no other current.
+//                      Statements and queries of c fail the part there. With
 //                      a pool (adrev_parallel.h, ad_pool_use), several threads
 //                      of a rank call it at once
 //   x    [n]     in    the same on all ranks
@@ -188,8 +189,9 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //   returns      ADREV_OK, with y and g the same on all ranks; ADREV_ESHAPE: an
 //                array or f is NULL, or ranks disagree on n or parts;
 //                ADREV_EPASSIVE: no part depends on x; ADREV_ENOMEM; the status
-//                of a part's recording; ADREV_EEXTERNAL: ad_mpi_watch_fn said
-//                stop; ADREV_EREMOTE: one of these on another rank
+//                of a part's recording; ADREV_EBUSY: a part uses c;
+//                ADREV_EEXTERNAL: ad_mpi_watch_fn said stop; ADREV_EREMOTE: one
+//                of these on another rank
 //   cost         of each part, recording and sweep, and an addition of n
 //                numbers; then the sum over ranks (ADREV_MPI_SLICE)
 //   memory       the tape of one part; up to 2 log2(parts) vectors of n numbers
@@ -226,7 +228,7 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * (ADREV_EEXTERNAL). They may stand in ad_checkpoint and ad_scan, if all ranks
  * run the same steps, with the same schedule. Recorded functions and maps refuse
  * them (ADREV_EHOOK), so there are no second derivatives across ranks; branches
- * of a fork refuse them, too (ADREV_EBUSY).
+ * of a fork and parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
  *
  * All return, and leave on the tape if they fail, in which case results are NaN
  * (but x of a halo or a broadcast may stay as it was):
@@ -425,7 +427,7 @@ ADX_TRY ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
  *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
  *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_finished
- *           adx_mpi_rest adx_mpi_status_of
+ *           adx_mpi_rest adx_mpi_status_of adx_mpi_ready
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -509,6 +511,7 @@ struct ad_mpi {
     ad_real *room;              // [room_size] rows of adjoints that come
     size_t room_size;
     bool sweeping;              // a query is in its sweep
+    bool summing;               // parts of a sum are being computed
 
     // Sums of parts.
     size_t parts;               // for which the cuts are; 0: none
@@ -574,6 +577,17 @@ static ad_status adx_mpi_status_of(const ad_mpi *c)
 {
     return c->own != ADREV_OK ? c->own
          : c->stopped || c->broken ? ADREV_EREMOTE : ADREV_OK;
+}
+
+#define ADX_MPI_IN_PART "a part of ad_mpi_grad cannot exchange messages with " \
+                        "other ranks"
+
+// Whether all ranks can be asked for something. They cannot in a part of a sum:
+// other ranks compute other parts, and this may be one of several threads.
+static ad_status adx_mpi_ready(const ad_mpi *c)
+{
+    return c == NULL ? ADREV_ENOTAPE
+         : c->summing ? ad_fail(ADREV_EBUSY, ADX_MPI_IN_PART) : ADREV_OK;
 }
 
 /* === mpi/agreement ==========================================================
@@ -1219,7 +1233,8 @@ ADX_API int ad_mpi_size(const ad_mpi *c)
 
 ADX_API ad_status ad_mpi_agree(ad_mpi *c, ad_status mine)
 {
-    return c == NULL ? ADREV_ENOTAPE : adx_mpi_agree(c, mine, 0, false);
+    ad_status status = adx_mpi_ready(c);
+    return status != ADREV_OK ? status : adx_mpi_agree(c, mine, 0, false);
 }
 
 ADX_API const char *ad_mpi_reason(const ad_mpi *c)
@@ -1870,7 +1885,9 @@ static ad_status adx_mpi_do_task(adx_mpi_task *k, ad_real **all)
         return status;
     ad_tape *before = ad_use(NULL);
     adx_mpi_begin_watch(k->c, k->parts);
+    k->c->summing = true;
     status = adx_mpi_compute(k, adx_mpi_chunks(k->parts), all);
+    k->c->summing = false;
     k->c->watch_parts = 0;
     ad_use(before);
     return status;
@@ -1895,8 +1912,9 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
                               void *ctx, size_t n, const ad_real x[],
                               ad_real *y, ad_real g[])
 {
-    if (c == NULL)
-        return ADREV_ENOTAPE;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
     bool value_only = g == NULL || n == 0;
     bool wrong = f == NULL || parts == 0 || parts > ADX_MPI_MOST_PARTS
               || adx_no_array(n, x) || (y == NULL && value_only);
@@ -1905,7 +1923,7 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
                        .length = value_only ? 2 : n + 2, .caller = &adx_now };
     uint64_t print = adx_mpi_print(1, parts, n + value_only, wrong ? 0 : n, x);
     ad_real *all = NULL;
-    ad_status status = wrong ? ADREV_ESHAPE : adx_mpi_do_task(&k, &all);
+    status = wrong ? ADREV_ESHAPE : adx_mpi_do_task(&k, &all);
     status = adx_mpi_agree(c, status, print, false);
     if (status == ADREV_OK && all[k.length - 1] == 0)
         status = ADREV_EPASSIVE;        // on all ranks: no failure of one
@@ -1971,6 +1989,12 @@ struct adx_mpi_exchange {
 
 /* --- refusals and failures ----------------------------------------------- */
 
+static void adx_mpi_spoil(size_t m, ad_rev y[])
+{
+    for (size_t i = 0; !adx_no_array(m, y) && i < m; i++)
+        y[i] = adx_passive(ADX_K(NAN));
+}
+
 // Fails the statement: its tape, this rank, and the others. Results become NaN.
 ADX_COLD static ad_status adx_mpi_fail(ad_mpi *c, ad_status status,
                                        const char *why, size_t m, ad_rev y[])
@@ -1978,8 +2002,7 @@ ADX_COLD static ad_status adx_mpi_fail(ad_mpi *c, ad_status status,
     adx_mpi_stop(c, status, why);
     if (adx_now.tape != NULL)
         adx_fail_because(adx_now.tape, status, why == NULL ? c->why : why);
-    for (size_t i = 0; !adx_no_array(m, y) && i < m; i++)
-        y[i] = adx_passive(ADX_K(NAN));
+    adx_mpi_spoil(m, y);
     return status;
 }
 
@@ -1998,6 +2021,10 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
     if (c == NULL)
         return ad_fail(ADREV_ENOTAPE, "a statement with messages: ad_mpi is "
                        "NULL");
+    if (c->summing) {           // fails the part, whose sum tells the others
+        adx_mpi_spoil(m, y);
+        return adx_mpi_ready(c);
+    }
     if (t != NULL && t->open > 0)
         return adx_mpi_fail(c, ADREV_EBUSY, "a branch of a fork cannot exchange "
                             "messages with other ranks", m, y);
@@ -2471,7 +2498,7 @@ ADX_API ad_status ad_mpi_wait(ad_mpi *c, ad_mpi_request **request)
     ad_mpi_request *r = request == NULL ? NULL : *request;
     bool wrong = r == NULL || r->c != c || r->to != NULL;
     ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
-    if (wrong)
+    if (wrong || c->summing)
         return status;
     *request = NULL;
     if (status == ADREV_OK && r->exchange == NULL) {
@@ -2646,7 +2673,7 @@ ADX_API ad_status ad_mpi_halo_finish(ad_mpi *c, ad_mpi_request **request,
     bool wrong = r == NULL || r->c != c || r->to == NULL
               || adx_no_array(n, x) || adx_mpi_no_indices(r->m, r->to, n);
     ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
-    if (wrong)
+    if (wrong || c->summing)
         return status;
     *request = NULL;
     ad_rev *y = (ad_rev *)adx_take(&c->memory, r->m, sizeof *y);
@@ -2807,8 +2834,8 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
  * on the way up. For a product it is the product of all others: on the way down
  * each rank is told the product of all ranks to its left, and to its right.
  *
- *   needs   tape/memory mpi/api mpi/agreement mpi/messages mpi/statements
- *           mpi/gathers
+ *   needs   tape/memory mpi/api mpi/context mpi/agreement mpi/messages
+ *           mpi/statements mpi/gathers
  * ========================================================================== */
 
 // What the statement saves.
@@ -3019,7 +3046,8 @@ ADX_API bool ad_mpi_all(ad_mpi *c, bool mine)
     if (c == NULL)
         return mine;
     const adx_mpi_place p = adx_mpi_place_of(c, ADX_MPI_ALL, 0);
-    return adx_mpi_look(c) && adx_mpi_up(&p, 1, &all, adx_mpi_and)
+    return adx_mpi_ready(c) == ADREV_OK && adx_mpi_look(c)
+        && adx_mpi_up(&p, 1, &all, adx_mpi_and)
         && adx_mpi_down(&p, 1, &all) && all != 0;
 }
 
@@ -3279,8 +3307,9 @@ ADX_API ad_status ad_mpi_gradient(ad_mpi *c, ad_tape *t, ad_rev y, size_t n,
                                   const ad_rev x[], ad_real g[])
 {
     static const ad_real one = 1;
-    if (c == NULL)
-        return ADREV_ENOTAPE;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
     return adx_mpi_pull_back(c, t, c->rank == 0, &y, &one, n, x, g, 2);
 }
 
@@ -3288,8 +3317,9 @@ ADX_API ad_status ad_mpi_pullback(ad_mpi *c, ad_tape *t, size_t m,
                                   const ad_rev y[], const ad_real dy[],
                                   size_t n, const ad_rev x[], ad_real dx[])
 {
-    if (c == NULL)
-        return ADREV_ENOTAPE;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
     return adx_mpi_pull_back(c, t, m, y, dy, n, x, dx, 3);
 }
 
@@ -3297,11 +3327,12 @@ ADX_API ad_status ad_mpi_pushforward(ad_mpi *c, ad_tape *t, size_t n,
                                      const ad_rev x[], const ad_real dx[],
                                      size_t m, const ad_rev y[], ad_real dy[])
 {
-    if (c == NULL)
-        return ADREV_ENOTAPE;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
     bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
     bool run;
-    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
+    status = adx_check_query(t, m, y, n, x, missing, &run);
     ad_real *tan = status != ADREV_OK ? NULL : adx_cleared(t, 1, 0);
     if (status == ADREV_OK && tan == NULL)
         status = ADREV_ENOMEM;
@@ -3340,12 +3371,13 @@ ADX_API ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
                                   const ad_rev y[], size_t n,
                                   const ad_rev x[], ad_real J[])
 {
-    if (c == NULL)
-        return ADREV_ENOTAPE;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
     bool missing = m > ADX_MOST_ELEMENTS
                 || adx_no_array(adx_size_times(m, n), J);
     bool run;
-    ad_status status = adx_check_query(t, c->rank == 0 ? m : 0, y, n, x,
+    status = adx_check_query(t, c->rank == 0 ? m : 0, y, n, x,
                                        missing, &run);
     size_t width = adx_width(m, ADX_WIDEST);
     if (status == ADREV_OK && !adx_afford(t, width))

@@ -103,7 +103,8 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //   parts        in    at least 1, the same on all ranks. Have a few hundred
 //                      rather than one for each rank: then loads even out
 //   f            in    called for each part, with all of x. It records on the
-//                      tape that is current, and leaves no other current. With
+//                      tape that is current, and leaves no other current.
+//                      Statements and queries of c fail the part there. With
 //                      a pool (adrev_parallel.h, ad_pool_use), several threads
 //                      of a rank call it at once
 //   x    [n]     in    the same on all ranks
@@ -113,8 +114,9 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //   returns      ADREV_OK, with y and g the same on all ranks; ADREV_ESHAPE: an
 //                array or f is NULL, or ranks disagree on n or parts;
 //                ADREV_EPASSIVE: no part depends on x; ADREV_ENOMEM; the status
-//                of a part's recording; ADREV_EEXTERNAL: ad_mpi_watch_fn said
-//                stop; ADREV_EREMOTE: one of these on another rank
+//                of a part's recording; ADREV_EBUSY: a part uses c;
+//                ADREV_EEXTERNAL: ad_mpi_watch_fn said stop; ADREV_EREMOTE: one
+//                of these on another rank
 //   cost         of each part, recording and sweep, and an addition of n
 //                numbers; then the sum over ranks (ADREV_MPI_SLICE)
 //   memory       the tape of one part; up to 2 log2(parts) vectors of n numbers
@@ -151,7 +153,7 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * (ADREV_EEXTERNAL). They may stand in ad_checkpoint and ad_scan, if all ranks
  * run the same steps, with the same schedule. Recorded functions and maps refuse
  * them (ADREV_EHOOK), so there are no second derivatives across ranks; branches
- * of a fork refuse them, too (ADREV_EBUSY).
+ * of a fork and parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
  *
  * All return, and leave on the tape if they fail, in which case results are NaN
  * (but x of a halo or a broadcast may stay as it was):

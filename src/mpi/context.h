@@ -15,7 +15,7 @@
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
  *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
  *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_finished
- *           adx_mpi_rest adx_mpi_status_of
+ *           adx_mpi_rest adx_mpi_status_of adx_mpi_ready
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -99,6 +99,7 @@ struct ad_mpi {
     ad_real *room;              // [room_size] rows of adjoints that come
     size_t room_size;
     bool sweeping;              // a query is in its sweep
+    bool summing;               // parts of a sum are being computed
 
     // Sums of parts.
     size_t parts;               // for which the cuts are; 0: none
@@ -164,4 +165,15 @@ static ad_status adx_mpi_status_of(const ad_mpi *c)
 {
     return c->own != ADREV_OK ? c->own
          : c->stopped || c->broken ? ADREV_EREMOTE : ADREV_OK;
+}
+
+#define ADX_MPI_IN_PART "a part of ad_mpi_grad cannot exchange messages with " \
+                        "other ranks"
+
+// Whether all ranks can be asked for something. They cannot in a part of a sum:
+// other ranks compute other parts, and this may be one of several threads.
+static ad_status adx_mpi_ready(const ad_mpi *c)
+{
+    return c == NULL ? ADREV_ENOTAPE
+         : c->summing ? ad_fail(ADREV_EBUSY, ADX_MPI_IN_PART) : ADREV_OK;
 }

@@ -287,7 +287,9 @@ static ad_status adx_mpi_do_task(adx_mpi_task *k, ad_real **all)
         return status;
     ad_tape *before = ad_use(NULL);
     adx_mpi_begin_watch(k->c, k->parts);
+    k->c->summing = true;
     status = adx_mpi_compute(k, adx_mpi_chunks(k->parts), all);
+    k->c->summing = false;
     k->c->watch_parts = 0;
     ad_use(before);
     return status;
@@ -312,8 +314,9 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
                               void *ctx, size_t n, const ad_real x[],
                               ad_real *y, ad_real g[])
 {
-    if (c == NULL)
-        return ADREV_ENOTAPE;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
     bool value_only = g == NULL || n == 0;
     bool wrong = f == NULL || parts == 0 || parts > ADX_MPI_MOST_PARTS
               || adx_no_array(n, x) || (y == NULL && value_only);
@@ -322,7 +325,7 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
                        .length = value_only ? 2 : n + 2, .caller = &adx_now };
     uint64_t print = adx_mpi_print(1, parts, n + value_only, wrong ? 0 : n, x);
     ad_real *all = NULL;
-    ad_status status = wrong ? ADREV_ESHAPE : adx_mpi_do_task(&k, &all);
+    status = wrong ? ADREV_ESHAPE : adx_mpi_do_task(&k, &all);
     status = adx_mpi_agree(c, status, print, false);
     if (status == ADREV_OK && all[k.length - 1] == 0)
         status = ADREV_EPASSIVE;        // on all ranks: no failure of one

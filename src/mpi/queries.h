@@ -60,8 +60,9 @@ ADX_API ad_status ad_mpi_gradient(ad_mpi *c, ad_tape *t, ad_rev y, size_t n,
                                   const ad_rev x[], ad_real g[])
 {
     static const ad_real one = 1;
-    if (c == NULL)
-        return ADREV_ENOTAPE;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
     return adx_mpi_pull_back(c, t, c->rank == 0, &y, &one, n, x, g, 2);
 }
 
@@ -69,8 +70,9 @@ ADX_API ad_status ad_mpi_pullback(ad_mpi *c, ad_tape *t, size_t m,
                                   const ad_rev y[], const ad_real dy[],
                                   size_t n, const ad_rev x[], ad_real dx[])
 {
-    if (c == NULL)
-        return ADREV_ENOTAPE;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
     return adx_mpi_pull_back(c, t, m, y, dy, n, x, dx, 3);
 }
 
@@ -78,11 +80,12 @@ ADX_API ad_status ad_mpi_pushforward(ad_mpi *c, ad_tape *t, size_t n,
                                      const ad_rev x[], const ad_real dx[],
                                      size_t m, const ad_rev y[], ad_real dy[])
 {
-    if (c == NULL)
-        return ADREV_ENOTAPE;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
     bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
     bool run;
-    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
+    status = adx_check_query(t, m, y, n, x, missing, &run);
     ad_real *tan = status != ADREV_OK ? NULL : adx_cleared(t, 1, 0);
     if (status == ADREV_OK && tan == NULL)
         status = ADREV_ENOMEM;
@@ -121,12 +124,13 @@ ADX_API ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
                                   const ad_rev y[], size_t n,
                                   const ad_rev x[], ad_real J[])
 {
-    if (c == NULL)
-        return ADREV_ENOTAPE;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
     bool missing = m > ADX_MOST_ELEMENTS
                 || adx_no_array(adx_size_times(m, n), J);
     bool run;
-    ad_status status = adx_check_query(t, c->rank == 0 ? m : 0, y, n, x,
+    status = adx_check_query(t, c->rank == 0 ? m : 0, y, n, x,
                                        missing, &run);
     size_t width = adx_width(m, ADX_WIDEST);
     if (status == ADREV_OK && !adx_afford(t, width))

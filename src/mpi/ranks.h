@@ -151,7 +151,8 @@ ADX_API int ad_mpi_size(const ad_mpi *c)
 
 ADX_API ad_status ad_mpi_agree(ad_mpi *c, ad_status mine)
 {
-    return c == NULL ? ADREV_ENOTAPE : adx_mpi_agree(c, mine, 0, false);
+    ad_status status = adx_mpi_ready(c);
+    return status != ADREV_OK ? status : adx_mpi_agree(c, mine, 0, false);
 }
 
 ADX_API const char *ad_mpi_reason(const ad_mpi *c)

@@ -9,8 +9,8 @@
  * on the way up. For a product it is the product of all others: on the way down
  * each rank is told the product of all ranks to its left, and to its right.
  *
- *   needs   tape/memory mpi/api mpi/agreement mpi/messages mpi/statements
- *           mpi/gathers
+ *   needs   tape/memory mpi/api mpi/context mpi/agreement mpi/messages
+ *           mpi/statements mpi/gathers
  * ========================================================================== */
 
 // What the statement saves.
@@ -221,7 +221,8 @@ ADX_API bool ad_mpi_all(ad_mpi *c, bool mine)
     if (c == NULL)
         return mine;
     const adx_mpi_place p = adx_mpi_place_of(c, ADX_MPI_ALL, 0);
-    return adx_mpi_look(c) && adx_mpi_up(&p, 1, &all, adx_mpi_and)
+    return adx_mpi_ready(c) == ADREV_OK && adx_mpi_look(c)
+        && adx_mpi_up(&p, 1, &all, adx_mpi_and)
         && adx_mpi_down(&p, 1, &all) && all != 0;
 }
 

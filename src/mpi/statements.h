@@ -56,6 +56,12 @@ struct adx_mpi_exchange {
 
 /* --- refusals and failures ----------------------------------------------- */
 
+static void adx_mpi_spoil(size_t m, ad_rev y[])
+{
+    for (size_t i = 0; !adx_no_array(m, y) && i < m; i++)
+        y[i] = adx_passive(ADX_K(NAN));
+}
+
 // Fails the statement: its tape, this rank, and the others. Results become NaN.
 ADX_COLD static ad_status adx_mpi_fail(ad_mpi *c, ad_status status,
                                        const char *why, size_t m, ad_rev y[])
@@ -63,8 +69,7 @@ ADX_COLD static ad_status adx_mpi_fail(ad_mpi *c, ad_status status,
     adx_mpi_stop(c, status, why);
     if (adx_now.tape != NULL)
         adx_fail_because(adx_now.tape, status, why == NULL ? c->why : why);
-    for (size_t i = 0; !adx_no_array(m, y) && i < m; i++)
-        y[i] = adx_passive(ADX_K(NAN));
+    adx_mpi_spoil(m, y);
     return status;
 }
 
@@ -83,6 +88,10 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
     if (c == NULL)
         return ad_fail(ADREV_ENOTAPE, "a statement with messages: ad_mpi is "
                        "NULL");
+    if (c->summing) {           // fails the part, whose sum tells the others
+        adx_mpi_spoil(m, y);
+        return adx_mpi_ready(c);
+    }
     if (t != NULL && t->open > 0)
         return adx_mpi_fail(c, ADREV_EBUSY, "a branch of a fork cannot exchange "
                             "messages with other ranks", m, y);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT-0
 // tags: part
 /* refused.c - where statements with messages are refused (mpi.sh): in branches,
- * recorded functions and maps; and a scan next to recorded functions, which
+ * parts of sums, recorded functions and maps; and a scan next to recorded functions, which
  * runs its steps all the same.                                               */
 
 #define ADREV_IMPLEMENTATION
@@ -52,6 +52,71 @@ static void check(ad_tape *t, ad_status want, const char *what)
     x = ad_input(ranks_rank + 1);
 }
 
+/* --- parts of a sum ------------------------------------------------------ */
+
+static ad_mpi_request *posted;
+
+enum { WAYS = 10 };
+
+// Uses c in way k, as no part may.
+static ad_status meddle(int k, const ad_rev *in, ad_rev *y)
+{
+    ad_tape *t = ad_use(NULL);
+    ad_real g = 0;
+    ad_rev kept;
+    ad_mpi_request *r = NULL;
+    ad_use(t);
+    switch (k) {
+        case 0: return ad_mpi_allreduce(c, ADREV_MPI_SUM, 1, in, y);
+        case 1: return ad_mpi_send(c, (ranks_rank + 1) % ranks_size, 1, in);
+        case 2: return ad_mpi_irecv(c, 0, 1, &kept, &r);
+        case 3: return ad_mpi_wait(c, &posted);
+        case 4: return ad_mpi_gradient(c, t, *y, 1, in, &g);
+        case 5: return ad_mpi_pushforward(c, t, 1, in, &g, 1, y, &g);
+        case 6: return ad_mpi_jacobian(c, t, 1, y, 1, in, &g);
+        case 7: return ad_mpi_grad(c, 1, NULL, NULL, 1, &g, &g, &g);
+        case 8: return ad_mpi_agree(c, ADREV_OK);
+        default: return ad_mpi_all(c, true) ? ADREV_OK : ADREV_EBUSY;
+    }
+}
+
+// What the parts of this rank were told.
+static ad_status meddled[4];
+
+static ad_rev meddling(size_t i, const ad_rev *in, void *ctx)
+{
+    ad_rev y = ad_rec(ad_sqr(in[0]));
+    meddled[i] = meddle(*(const int *)ctx, in, &y);
+    return y;
+}
+
+// A part on one rank alone, then several on each.
+static void test_parts(ad_tape *t)
+{
+    const ad_real at = 0.5;
+    ad_rev got;
+    for (int k = 0; k < WAYS; k++)
+        for (size_t parts = 1; parts <= 4; parts += 3) {
+            ad_real g = 7, y = 7;
+            size_t begin, end;
+            ad_mpi_range(c, parts, &begin, &end);
+            CHECK(ad_mpi_irecv(c, 0, 1, &got, &posted) == ADREV_OK, "irecv");
+            MPI_Barrier(MPI_COMM_WORLD);
+            meddled[begin % 4] = ADREV_EBUSY;
+            ad_status s = ad_mpi_grad(c, parts, meddling, &k, 1, &at, &y, &g);
+            CHECK((s == ADREV_EBUSY && begin < end) || s == ADREV_EREMOTE,
+                  "way %d, %zu parts: %s", k, parts, ad_message(s));
+            CHECK(parts > 1 || begin == end || s == ADREV_EBUSY, "way %d: %s",
+                  k, ad_message(s));
+            CHECK(meddled[begin % 4] == ADREV_EBUSY, "way %d: %s", k,
+                  ad_message(meddled[begin % 4]));
+            CHECK(y == 7 && g == 7 && posted != NULL, "nothing has changed");
+            CHECK(ad_mpi_wait(c, &posted) == ADREV_EREMOTE, "it has ended");
+            ad_ignore(ad_mpi_agree(c, ADREV_OK));
+            ad_tape_clear(t);
+        }
+}
+
 int main(int argc, char **argv)
 {
     const ad_real at[] = { 1, 2, 3 };
@@ -64,6 +129,14 @@ int main(int argc, char **argv)
     x = ad_input(ranks_rank + 1);
     ad_fork_n(3, branch, NULL);
     check(t, ADREV_EBUSY, "a branch");
+
+    test_parts(t);
+    ad_pool *pool = ad_pool_new(2);
+    CHECK(ad_pool_use(pool) == ADREV_OK, "a pool");
+    test_parts(t);
+    ad_ignore(ad_pool_use(NULL));
+    ad_pool_free(pool);
+    check(t, ADREV_OK, "parts");
 
     ad_use(NULL);
     ad_status s = ad_fn_record(&fn, sum_all, NULL, 1, at, 1);
