@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PORT_VERSION "0.1.0"            // lint: that of adrev.h
+
 static const char usage[] =
 "adrev-port FILE.c ... --function NAME ... --with PARAMETER[:COUNT] ... -o OUT.h\n"
 "           [-- flags of the compiler]\n"
@@ -25,6 +27,7 @@ static const char usage[] =
 "  --clang PROGRAM          the compiler whose front end reads the file\n"
 "  -p compile_commands.json flags of files, and more files\n"
 "  --depend FILE            writes a rule of make: what the header is made of\n"
+"  --version\n"
 "\n"
 "status: 0 converted, 1 refused, 2 wrong use\n";
 
@@ -186,6 +189,8 @@ int main(int argc, char **argv)
     buffer out = { 0 };
     bool found;
 
+    if (argc == 2 && strcmp(argv[1], "--version") == 0)
+        return puts("adrev-port " PORT_VERSION) < 0 ? 2 : 0;
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return fputs(usage, stdout) < 0 ? 2 : 0;
     const int status = read_arguments(argc, argv);

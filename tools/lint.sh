@@ -60,7 +60,8 @@ numbers=$(sed -n 's/^#define ADREV_VERSION_[MP][A-Z]* \([0-9]*\)/\1/p' adrev.h \
           | tr '\n' '.')
 title=$(head -qn 1 src/adrev*.h | sed -n 's/.* \([0-9.]*\)$/\1/p' | sort -u)
 log=$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)
-for other in "${numbers%.}" "$title" "$log"; do
+port=$(sed -n 's/^#define PORT_VERSION "\(.*\)".*/\1/p' port/main.c)
+for other in "${numbers%.}" "$title" "$log" "$port"; do
     [ "$other" = "$version" ] || say "version $version, elsewhere $other"
 done
 

@@ -471,6 +471,7 @@ mistakes() {
     misuse "no folder" "cannot write" polynomial.c --function polynomial \
         --with x:2 -o "$out/no_folder/none.h"
     works "none of them writes" 1 test -e "$out/none.h"
+    works "--version" 0 "$port" --version
     works "--help" 0 "$port" --help
     works "--help tells" 0 grep -q -e --check "$out/said_before"
 }
