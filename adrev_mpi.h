@@ -360,8 +360,9 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
  *
  *   returns      ADREV_OK; those of the queries of adrev.h with the same name;
  *                what failed while t was recorded; ADREV_ESHAPE: ranks ask for
- *                different things; ADREV_EREMOTE: another rank failed. Outputs
- *                are untouched then, but for J
+ *                different things; ADREV_ELIMIT: more messages overtake each other
+ *                than MPI has tags (2^31 with Open MPI); ADREV_EREMOTE: another
+ *                rank failed. Outputs are untouched then, but for J
  *   cost         as the query of one rank, the messages, and two agreements
  *   see          docs/mpi.md, tests/mpi/plate.c                              */
 
@@ -424,7 +425,8 @@ ADX_TRY ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
  * share its processor.
  *
  *   needs   mpi/api
- *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
+ *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_BY_ID ADX_MPI_ID_TAGS
+ *           ADX_MPI_LAST_ID ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
  *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
  *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_finished
  *           adx_mpi_rest adx_mpi_status_of adx_mpi_ready
@@ -442,8 +444,18 @@ typedef struct adx_mpi_word {
 
 _Static_assert(sizeof(adx_mpi_word) == ADX_MPI_WORDS * sizeof(uint64_t),
                "adx_mpi_word must be four words without gaps");
-_Static_assert(ADREV_MPI_PIECE >= 2 && ADREV_MPI_PIECE <= 100000000,
+_Static_assert(ADREV_MPI_PIECE <= 100000000,
                "ADREV_MPI_PIECE is out of range");
+
+// Adjoints and tangents have the tags from here on: ADX_MPI_ID_TAGS of them, if
+// MPI has so many.
+#define ADX_MPI_BY_ID 1024
+#ifndef ADX_MPI_ID_TAGS
+#define ADX_MPI_ID_TAGS INT32_MAX
+#endif
+
+// The largest id of a message. A float has all integers up to this one.
+#define ADX_MPI_LAST_ID (sizeof(ad_real) > 4 ? UINT32_MAX : 0xffffffu)
 
 // Tags of the second communicator.
 enum {
@@ -506,6 +518,7 @@ struct ad_mpi {
     ad_real *spare;             // [ADREV_MPI_PIECE] fronts, and what is thrown
                                 // away
     uint32_t *next_id;          // [size] of the next message to each rank
+    uint32_t id_tags;           // tags by which ids are found
     ad_mpi_request *posted;     // what has been started, oldest first
     uint64_t failures;          // agreements that ended what had been started
     ad_real *room;              // [room_size] rows of adjoints that come
@@ -893,10 +906,11 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
  * a sweep wait for itself. Who receives waits until the message is there, or
  * until a rank has failed.
  *
- * A message begins with two numbers: its stamp, which says to what kind of
- * statement it belongs, and its length. So the length is right before anything
- * is written, and statements that do not belong together are noticed. Messages
- * of more than ADREV_MPI_PIECE numbers go in pieces.
+ * A message begins with three numbers: its stamp, which says to what kind of
+ * statement it belongs, its id (mpi/statements; else 0), and its length. So the
+ * length is right before anything is written, and statements that do not belong
+ * together are noticed. Messages of more than ADREV_MPI_PIECE numbers go in
+ * pieces.
  *
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
  *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_relieve adx_mpi_send
@@ -908,7 +922,11 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
 #define ADX_MPI_GOING ((size_t)1 << 23)
 #endif
 
-#define ADX_MPI_FRONT 2         // numbers before those of a message
+// Numbers before those of a message.
+enum { ADX_MPI_AT_STAMP, ADX_MPI_AT_ID, ADX_MPI_AT_LENGTH, ADX_MPI_FRONT };
+
+_Static_assert(ADREV_MPI_PIECE >= ADX_MPI_FRONT,
+               "ADREV_MPI_PIECE must have room for the front of a message");
 
 static size_t adx_mpi_pieces(size_t n)
 {
@@ -943,12 +961,13 @@ static ad_real *adx_mpi_outgoing(ad_mpi *c, size_t n, adx_mpi_parcel **parcel)
 
 // Sends it. The message frees itself.
 static bool adx_mpi_post(ad_mpi *c, adx_mpi_parcel *p, int to, int tag,
-                         unsigned stamp)
+                         unsigned stamp, uint32_t id)
 {
     ad_real *at = adx_mpi_numbers(p);
     size_t left = p->n + ADX_MPI_FRONT;
-    at[0] = (ad_real)stamp;
-    at[1] = (ad_real)p->n;
+    at[ADX_MPI_AT_STAMP] = (ad_real)stamp;
+    at[ADX_MPI_AT_ID] = (ad_real)id;
+    at[ADX_MPI_AT_LENGTH] = (ad_real)p->n;
     for (size_t i = 0; i < p->pieces; i++)
         p->request[i] = MPI_REQUEST_NULL;
     for (size_t i = 0; i < p->pieces && !c->broken; i++) {
@@ -989,7 +1008,7 @@ static bool adx_mpi_send(ad_mpi *c, int to, int tag, unsigned stamp, size_t n,
         return false;
     if (n > 0)
         memcpy(at, v, n * sizeof *v);
-    return adx_mpi_post(c, p, to, tag, stamp);
+    return adx_mpi_post(c, p, to, tag, stamp, 0);
 }
 
 /* --- receiving ----------------------------------------------------------- */
@@ -1040,13 +1059,12 @@ static bool adx_mpi_take_piece(ad_mpi *c, int from, int tag, int n,
                                   MPI_STATUS_IGNORE));
 }
 
-// Whether this is the front of the message that is expected. The kind of
-// statement is what the stamp has above `ids`.
+// Whether this is the front of the message that is expected.
 static bool adx_mpi_is_front(ad_mpi *c, const ad_real front[], unsigned stamp,
-                             unsigned ids, size_t n)
+                             size_t n)
 {
-    bool kind = (unsigned)front[0] / ids == stamp / ids;
-    if (kind && front[1] == (ad_real)n)
+    bool kind = front[ADX_MPI_AT_STAMP] == (ad_real)stamp;
+    if (kind && front[ADX_MPI_AT_LENGTH] == (ad_real)n)
         return true;
     adx_mpi_stop(c, ADREV_ESHAPE, kind
                  ? "a message has another length than is expected"
@@ -1056,20 +1074,20 @@ static bool adx_mpi_is_front(ad_mpi *c, const ad_real front[], unsigned stamp,
 }
 
 // Takes the message of n numbers that comes next. Its first piece goes through
-// `spare`, because of its front. id: what the stamp says besides the kind.
+// `spare`, because of its front. id: what it says there; may be NULL.
 //
 // False: a rank has failed; what was written until then stays.
 static bool adx_mpi_receive(ad_mpi *c, int from, int tag, unsigned stamp,
-                            unsigned ids, size_t n, ad_real to[], unsigned *id)
+                            size_t n, ad_real to[], uint32_t *id)
 {
     int count = 0;
     if (!adx_mpi_look(c) || !adx_mpi_await(c, from, tag, &count)
         || !adx_mpi_take_piece(c, from, tag, count, c->spare)
-        || !adx_mpi_is_front(c, c->spare, stamp, ids, n))
+        || !adx_mpi_is_front(c, c->spare, stamp, n))
         return false;
     size_t have = (size_t)count - ADX_MPI_FRONT;
     if (id != NULL)
-        *id = (unsigned)c->spare[0] % ids;
+        *id = (uint32_t)c->spare[ADX_MPI_AT_ID];
     if (have > 0)
         memcpy(to, c->spare + ADX_MPI_FRONT, have * sizeof *to);
     while (have < n) {
@@ -1115,6 +1133,19 @@ static void adx_mpi_free_memory(ad_mpi *c)
     adx_drop(&memory, c);
 }
 
+// How many tags there are for ids: the same on all ranks. MPI has 32767 at least.
+static uint32_t adx_mpi_count_tags(void)
+{
+    void *largest = NULL;
+    int known = 0;
+    int most = 32767;
+    if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, (void *)&largest, &known)
+            == MPI_SUCCESS && known)
+        most = *(const int *)largest;
+    most -= ADX_MPI_BY_ID - 1;
+    return (uint32_t)(most < ADX_MPI_ID_TAGS ? most : ADX_MPI_ID_TAGS);
+}
+
 // Without communicators; NULL: no memory.
 static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
                                   int size)
@@ -1128,6 +1159,7 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->rank = rank;
     c->size = size;
     c->why = ad_message(ADREV_OK);
+    c->id_tags = adx_mpi_count_tags();
     c->met = (adx_mpi_word *)adx_take(memory, n, sizeof *c->met);
     c->sent = (uint64_t *)adx_take(memory, n, sizeof *c->sent);
     c->taken = (uint64_t *)adx_take(memory, n, sizeof *c->taken);
@@ -1441,8 +1473,7 @@ static bool adx_mpi_send_sum(ad_mpi *c, int to, size_t n, const ad_real v[])
 
 static bool adx_mpi_receive_sum(ad_mpi *c, int from, size_t n, ad_real v[])
 {
-    return adx_mpi_receive(c, from, ADX_MPI_SUM, ADX_MPI_SUM_STAMP, 1, n, v,
-                           NULL);
+    return adx_mpi_receive(c, from, ADX_MPI_SUM, ADX_MPI_SUM_STAMP, n, v, NULL);
 }
 
 // Takes the nodes of the ranks from `from` to `to` - 1, which `from` sends, and
@@ -1942,25 +1973,24 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
  * receives some of the results from there. Its rule is the same with adjoints,
  * the other way round. A message has a number, its id, which the sender gives
  * it and tells the receiver. Adjoints and tangents are found by it, since
- * messages may be waited for in another order than they were sent.
+ * messages may be waited for in another order than they were sent: its tag is
+ * the id, modulo the number of tags that MPI has.
  *
  *   needs   number/recording tape/layout tape/memory array/external mpi/api
  *           mpi/context mpi/agreement mpi/messages
- *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY ADX_MPI_IDS adx_mpi_kind ADX_MPI_SEND
- *           ADX_MPI_HALO ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER
- *           ADX_MPI_SCATTER ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL
- *           adx_mpi_link adx_mpi_fail adx_mpi_refuse adx_mpi_enter
- *           adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
- *           adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
- *           adx_mpi_record adx_mpi_run_exchange
+ *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY adx_mpi_kind ADX_MPI_SEND ADX_MPI_HALO
+ *           ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER ADX_MPI_SCATTER
+ *           ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL adx_mpi_link
+ *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_enter_all
+ *           adx_mpi_is_rank adx_mpi_room adx_mpi_new_exchange
+ *           adx_mpi_send_links adx_mpi_fetch adx_mpi_record
+ *           adx_mpi_run_exchange
  * ========================================================================== */
 
 // Tags of messages with numbers. Values are found by the key of their side;
-// adjoints and tangents by their ids.
+// adjoints and tangents by their ids (ADX_MPI_BY_ID).
 #define ADX_MPI_KEYS 64
 #define ADX_MPI_BY_KEY 64
-#define ADX_MPI_BY_ID 1024
-#define ADX_MPI_IDS 8192u
 
 // What a stamp says: what statement a message belongs to. Those of sums are
 // below (mpi/sums).
@@ -1973,7 +2003,7 @@ typedef enum adx_mpi_kind {
 typedef struct adx_mpi_link {
     int rank;
     int send_tag, receive_tag;  // of values
-    unsigned out_id, in_id;
+    uint32_t out_id, in_id;
     size_t out, out_at;         // operands that go, from this one on
     size_t in, in_at;           // results that come
     bool sends, receives;       // also if there are no numbers in it
@@ -2127,12 +2157,12 @@ static bool adx_mpi_send_links(adx_mpi_exchange *s, const ad_rev x[])
         adx_mpi_parcel *p;
         if (!k->sends)
             continue;
-        k->out_id = c->next_id[k->rank]++ % ADX_MPI_IDS;
+        k->out_id = c->next_id[k->rank]++ & ADX_MPI_LAST_ID;
         ad_real *to = adx_mpi_outgoing(c, k->out, &p);
         for (size_t j = 0; to != NULL && j < k->out; j++)
             to[j] = x[k->out_at + j].v;
-        if (to == NULL || !adx_mpi_post(c, p, k->rank, k->send_tag,
-                                        s->kind * ADX_MPI_IDS + k->out_id))
+        if (to == NULL || !adx_mpi_post(c, p, k->rank, k->send_tag, s->kind,
+                                        k->out_id))
             return false;
     }
     return true;
@@ -2141,8 +2171,7 @@ static bool adx_mpi_send_links(adx_mpi_exchange *s, const ad_rev x[])
 static bool adx_mpi_receive_link(adx_mpi_exchange *s, adx_mpi_link *k,
                                  ad_real v[])
 {
-    return adx_mpi_receive(s->c, k->rank, k->receive_tag,
-                           s->kind * ADX_MPI_IDS, ADX_MPI_IDS, k->in,
+    return adx_mpi_receive(s->c, k->rank, k->receive_tag, s->kind, k->in,
                            v == NULL ? NULL : v + k->in_at, &k->in_id);
 }
 
@@ -2185,8 +2214,13 @@ static bool adx_mpi_receive_links(adx_mpi_exchange *s, ad_real v[])
 
 /* --- the rule ------------------------------------------------------------ */
 
+static int adx_mpi_id_tag(const ad_mpi *c, uint32_t id)
+{
+    return ADX_MPI_BY_ID + (int)(id % c->id_tags);
+}
+
 // Sends `n` numbers of each of k rows, which are `step` apart.
-static bool adx_mpi_send_rows(const adx_mpi_exchange *s, int to, unsigned id,
+static bool adx_mpi_send_rows(const adx_mpi_exchange *s, int to, uint32_t id,
                               size_t k, size_t n, const ad_real v[],
                               size_t step)
 {
@@ -2196,19 +2230,23 @@ static bool adx_mpi_send_rows(const adx_mpi_exchange *s, int to, unsigned id,
         return false;
     for (size_t r = 0; n > 0 && r < k; r++)
         memcpy(at + r * n, v + r * step, n * sizeof *v);
-    return adx_mpi_post(s->c, p, to, (int)(ADX_MPI_BY_ID + id),
-                        s->kind * ADX_MPI_IDS);
+    return adx_mpi_post(s->c, p, to, adx_mpi_id_tag(s->c, id), s->kind, id);
 }
 
 // Receives k rows of n numbers into `room`; NULL: a rank has failed.
 static const ad_real *adx_mpi_receive_rows(const adx_mpi_exchange *s, int from,
-                                           unsigned id, size_t k, size_t n)
+                                           uint32_t id, size_t k, size_t n)
 {
+    uint32_t come;
     ad_real *room = adx_mpi_room(s->c, k * n + 1);
-    return room != NULL
-        && adx_mpi_receive(s->c, from, (int)(ADX_MPI_BY_ID + id),
-                           s->kind * ADX_MPI_IDS, ADX_MPI_IDS, k * n, room,
-                           NULL) ? room : NULL;
+    if (room == NULL || !adx_mpi_receive(s->c, from, adx_mpi_id_tag(s->c, id),
+                                         s->kind, k * n, room, &come))
+        return NULL;
+    if (come == id)
+        return room;
+    adx_mpi_stop(s->c, ADREV_ELIMIT, "more messages overtake each other than "
+                 "MPI has tags");
+    return NULL;
 }
 
 // The adjoints of what was received go back; those of what was sent come.
@@ -2867,7 +2905,7 @@ typedef struct adx_mpi_place {
 
 static adx_mpi_place adx_mpi_place_of(ad_mpi *c, adx_mpi_kind kind, int root)
 {
-    adx_mpi_place p = { c, kind * ADX_MPI_IDS, root,
+    adx_mpi_place p = { c, kind, root,
                         (c->rank - root + c->size) % c->size, 1 };
     while ((p.from_root & p.bit) == 0 && p.bit < c->size)
         p.bit *= 2;
@@ -2895,8 +2933,8 @@ static bool adx_mpi_give(const adx_mpi_place *p, int to, size_t n,
 static bool adx_mpi_get(const adx_mpi_place *p, int from, size_t n,
                         ad_real v[])
 {
-    return adx_mpi_receive(p->c, from, ADX_MPI_COLLECTIVE_TAG, p->stamp,
-                           ADX_MPI_IDS, n, v, NULL);
+    return adx_mpi_receive(p->c, from, ADX_MPI_COLLECTIVE_TAG, p->stamp, n, v,
+                           NULL);
 }
 
 // v[n] of the root to all.

@@ -285,8 +285,9 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
  *
  *   returns      ADREV_OK; those of the queries of adrev.h with the same name;
  *                what failed while t was recorded; ADREV_ESHAPE: ranks ask for
- *                different things; ADREV_EREMOTE: another rank failed. Outputs
- *                are untouched then, but for J
+ *                different things; ADREV_ELIMIT: more messages overtake each other
+ *                than MPI has tags (2^31 with Open MPI); ADREV_EREMOTE: another
+ *                rank failed. Outputs are untouched then, but for J
  *   cost         as the query of one rank, the messages, and two agreements
  *   see          docs/mpi.md, tests/mpi/plate.c                              */
 

@@ -12,7 +12,8 @@
  * share its processor.
  *
  *   needs   mpi/api
- *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
+ *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_BY_ID ADX_MPI_ID_TAGS
+ *           ADX_MPI_LAST_ID ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
  *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
  *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_finished
  *           adx_mpi_rest adx_mpi_status_of adx_mpi_ready
@@ -30,8 +31,18 @@ typedef struct adx_mpi_word {
 
 _Static_assert(sizeof(adx_mpi_word) == ADX_MPI_WORDS * sizeof(uint64_t),
                "adx_mpi_word must be four words without gaps");
-_Static_assert(ADREV_MPI_PIECE >= 2 && ADREV_MPI_PIECE <= 100000000,
+_Static_assert(ADREV_MPI_PIECE <= 100000000,
                "ADREV_MPI_PIECE is out of range");
+
+// Adjoints and tangents have the tags from here on: ADX_MPI_ID_TAGS of them, if
+// MPI has so many.
+#define ADX_MPI_BY_ID 1024
+#ifndef ADX_MPI_ID_TAGS
+#define ADX_MPI_ID_TAGS INT32_MAX
+#endif
+
+// The largest id of a message. A float has all integers up to this one.
+#define ADX_MPI_LAST_ID (sizeof(ad_real) > 4 ? UINT32_MAX : 0xffffffu)
 
 // Tags of the second communicator.
 enum {
@@ -94,6 +105,7 @@ struct ad_mpi {
     ad_real *spare;             // [ADREV_MPI_PIECE] fronts, and what is thrown
                                 // away
     uint32_t *next_id;          // [size] of the next message to each rank
+    uint32_t id_tags;           // tags by which ids are found
     ad_mpi_request *posted;     // what has been started, oldest first
     uint64_t failures;          // agreements that ended what had been started
     ad_real *room;              // [room_size] rows of adjoints that come

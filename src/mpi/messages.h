@@ -6,10 +6,11 @@
  * a sweep wait for itself. Who receives waits until the message is there, or
  * until a rank has failed.
  *
- * A message begins with two numbers: its stamp, which says to what kind of
- * statement it belongs, and its length. So the length is right before anything
- * is written, and statements that do not belong together are noticed. Messages
- * of more than ADREV_MPI_PIECE numbers go in pieces.
+ * A message begins with three numbers: its stamp, which says to what kind of
+ * statement it belongs, its id (mpi/statements; else 0), and its length. So the
+ * length is right before anything is written, and statements that do not belong
+ * together are noticed. Messages of more than ADREV_MPI_PIECE numbers go in
+ * pieces.
  *
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
  *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_relieve adx_mpi_send
@@ -21,7 +22,11 @@
 #define ADX_MPI_GOING ((size_t)1 << 23)
 #endif
 
-#define ADX_MPI_FRONT 2         // numbers before those of a message
+// Numbers before those of a message.
+enum { ADX_MPI_AT_STAMP, ADX_MPI_AT_ID, ADX_MPI_AT_LENGTH, ADX_MPI_FRONT };
+
+_Static_assert(ADREV_MPI_PIECE >= ADX_MPI_FRONT,
+               "ADREV_MPI_PIECE must have room for the front of a message");
 
 static size_t adx_mpi_pieces(size_t n)
 {
@@ -56,12 +61,13 @@ static ad_real *adx_mpi_outgoing(ad_mpi *c, size_t n, adx_mpi_parcel **parcel)
 
 // Sends it. The message frees itself.
 static bool adx_mpi_post(ad_mpi *c, adx_mpi_parcel *p, int to, int tag,
-                         unsigned stamp)
+                         unsigned stamp, uint32_t id)
 {
     ad_real *at = adx_mpi_numbers(p);
     size_t left = p->n + ADX_MPI_FRONT;
-    at[0] = (ad_real)stamp;
-    at[1] = (ad_real)p->n;
+    at[ADX_MPI_AT_STAMP] = (ad_real)stamp;
+    at[ADX_MPI_AT_ID] = (ad_real)id;
+    at[ADX_MPI_AT_LENGTH] = (ad_real)p->n;
     for (size_t i = 0; i < p->pieces; i++)
         p->request[i] = MPI_REQUEST_NULL;
     for (size_t i = 0; i < p->pieces && !c->broken; i++) {
@@ -102,7 +108,7 @@ static bool adx_mpi_send(ad_mpi *c, int to, int tag, unsigned stamp, size_t n,
         return false;
     if (n > 0)
         memcpy(at, v, n * sizeof *v);
-    return adx_mpi_post(c, p, to, tag, stamp);
+    return adx_mpi_post(c, p, to, tag, stamp, 0);
 }
 
 /* --- receiving ----------------------------------------------------------- */
@@ -153,13 +159,12 @@ static bool adx_mpi_take_piece(ad_mpi *c, int from, int tag, int n,
                                   MPI_STATUS_IGNORE));
 }
 
-// Whether this is the front of the message that is expected. The kind of
-// statement is what the stamp has above `ids`.
+// Whether this is the front of the message that is expected.
 static bool adx_mpi_is_front(ad_mpi *c, const ad_real front[], unsigned stamp,
-                             unsigned ids, size_t n)
+                             size_t n)
 {
-    bool kind = (unsigned)front[0] / ids == stamp / ids;
-    if (kind && front[1] == (ad_real)n)
+    bool kind = front[ADX_MPI_AT_STAMP] == (ad_real)stamp;
+    if (kind && front[ADX_MPI_AT_LENGTH] == (ad_real)n)
         return true;
     adx_mpi_stop(c, ADREV_ESHAPE, kind
                  ? "a message has another length than is expected"
@@ -169,20 +174,20 @@ static bool adx_mpi_is_front(ad_mpi *c, const ad_real front[], unsigned stamp,
 }
 
 // Takes the message of n numbers that comes next. Its first piece goes through
-// `spare`, because of its front. id: what the stamp says besides the kind.
+// `spare`, because of its front. id: what it says there; may be NULL.
 //
 // False: a rank has failed; what was written until then stays.
 static bool adx_mpi_receive(ad_mpi *c, int from, int tag, unsigned stamp,
-                            unsigned ids, size_t n, ad_real to[], unsigned *id)
+                            size_t n, ad_real to[], uint32_t *id)
 {
     int count = 0;
     if (!adx_mpi_look(c) || !adx_mpi_await(c, from, tag, &count)
         || !adx_mpi_take_piece(c, from, tag, count, c->spare)
-        || !adx_mpi_is_front(c, c->spare, stamp, ids, n))
+        || !adx_mpi_is_front(c, c->spare, stamp, n))
         return false;
     size_t have = (size_t)count - ADX_MPI_FRONT;
     if (id != NULL)
-        *id = (unsigned)c->spare[0] % ids;
+        *id = (uint32_t)c->spare[ADX_MPI_AT_ID];
     if (have > 0)
         memcpy(to, c->spare + ADX_MPI_FRONT, have * sizeof *to);
     while (have < n) {

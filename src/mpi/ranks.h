@@ -33,6 +33,19 @@ static void adx_mpi_free_memory(ad_mpi *c)
     adx_drop(&memory, c);
 }
 
+// How many tags there are for ids: the same on all ranks. MPI has 32767 at least.
+static uint32_t adx_mpi_count_tags(void)
+{
+    void *largest = NULL;
+    int known = 0;
+    int most = 32767;
+    if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, (void *)&largest, &known)
+            == MPI_SUCCESS && known)
+        most = *(const int *)largest;
+    most -= ADX_MPI_BY_ID - 1;
+    return (uint32_t)(most < ADX_MPI_ID_TAGS ? most : ADX_MPI_ID_TAGS);
+}
+
 // Without communicators; NULL: no memory.
 static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
                                   int size)
@@ -46,6 +59,7 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->rank = rank;
     c->size = size;
     c->why = ad_message(ADREV_OK);
+    c->id_tags = adx_mpi_count_tags();
     c->met = (adx_mpi_word *)adx_take(memory, n, sizeof *c->met);
     c->sent = (uint64_t *)adx_take(memory, n, sizeof *c->sent);
     c->taken = (uint64_t *)adx_take(memory, n, sizeof *c->taken);

@@ -42,7 +42,7 @@ typedef struct adx_mpi_place {
 
 static adx_mpi_place adx_mpi_place_of(ad_mpi *c, adx_mpi_kind kind, int root)
 {
-    adx_mpi_place p = { c, kind * ADX_MPI_IDS, root,
+    adx_mpi_place p = { c, kind, root,
                         (c->rank - root + c->size) % c->size, 1 };
     while ((p.from_root & p.bit) == 0 && p.bit < c->size)
         p.bit *= 2;
@@ -70,8 +70,8 @@ static bool adx_mpi_give(const adx_mpi_place *p, int to, size_t n,
 static bool adx_mpi_get(const adx_mpi_place *p, int from, size_t n,
                         ad_real v[])
 {
-    return adx_mpi_receive(p->c, from, ADX_MPI_COLLECTIVE_TAG, p->stamp,
-                           ADX_MPI_IDS, n, v, NULL);
+    return adx_mpi_receive(p->c, from, ADX_MPI_COLLECTIVE_TAG, p->stamp, n, v,
+                           NULL);
 }
 
 // v[n] of the root to all.

@@ -9,25 +9,24 @@
  * receives some of the results from there. Its rule is the same with adjoints,
  * the other way round. A message has a number, its id, which the sender gives
  * it and tells the receiver. Adjoints and tangents are found by it, since
- * messages may be waited for in another order than they were sent.
+ * messages may be waited for in another order than they were sent: its tag is
+ * the id, modulo the number of tags that MPI has.
  *
  *   needs   number/recording tape/layout tape/memory array/external mpi/api
  *           mpi/context mpi/agreement mpi/messages
- *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY ADX_MPI_IDS adx_mpi_kind ADX_MPI_SEND
- *           ADX_MPI_HALO ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER
- *           ADX_MPI_SCATTER ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL
- *           adx_mpi_link adx_mpi_fail adx_mpi_refuse adx_mpi_enter
- *           adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
- *           adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
- *           adx_mpi_record adx_mpi_run_exchange
+ *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY adx_mpi_kind ADX_MPI_SEND ADX_MPI_HALO
+ *           ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER ADX_MPI_SCATTER
+ *           ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL adx_mpi_link
+ *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_enter_all
+ *           adx_mpi_is_rank adx_mpi_room adx_mpi_new_exchange
+ *           adx_mpi_send_links adx_mpi_fetch adx_mpi_record
+ *           adx_mpi_run_exchange
  * ========================================================================== */
 
 // Tags of messages with numbers. Values are found by the key of their side;
-// adjoints and tangents by their ids.
+// adjoints and tangents by their ids (ADX_MPI_BY_ID).
 #define ADX_MPI_KEYS 64
 #define ADX_MPI_BY_KEY 64
-#define ADX_MPI_BY_ID 1024
-#define ADX_MPI_IDS 8192u
 
 // What a stamp says: what statement a message belongs to. Those of sums are
 // below (mpi/sums).
@@ -40,7 +39,7 @@ typedef enum adx_mpi_kind {
 typedef struct adx_mpi_link {
     int rank;
     int send_tag, receive_tag;  // of values
-    unsigned out_id, in_id;
+    uint32_t out_id, in_id;
     size_t out, out_at;         // operands that go, from this one on
     size_t in, in_at;           // results that come
     bool sends, receives;       // also if there are no numbers in it
@@ -194,12 +193,12 @@ static bool adx_mpi_send_links(adx_mpi_exchange *s, const ad_rev x[])
         adx_mpi_parcel *p;
         if (!k->sends)
             continue;
-        k->out_id = c->next_id[k->rank]++ % ADX_MPI_IDS;
+        k->out_id = c->next_id[k->rank]++ & ADX_MPI_LAST_ID;
         ad_real *to = adx_mpi_outgoing(c, k->out, &p);
         for (size_t j = 0; to != NULL && j < k->out; j++)
             to[j] = x[k->out_at + j].v;
-        if (to == NULL || !adx_mpi_post(c, p, k->rank, k->send_tag,
-                                        s->kind * ADX_MPI_IDS + k->out_id))
+        if (to == NULL || !adx_mpi_post(c, p, k->rank, k->send_tag, s->kind,
+                                        k->out_id))
             return false;
     }
     return true;
@@ -208,8 +207,7 @@ static bool adx_mpi_send_links(adx_mpi_exchange *s, const ad_rev x[])
 static bool adx_mpi_receive_link(adx_mpi_exchange *s, adx_mpi_link *k,
                                  ad_real v[])
 {
-    return adx_mpi_receive(s->c, k->rank, k->receive_tag,
-                           s->kind * ADX_MPI_IDS, ADX_MPI_IDS, k->in,
+    return adx_mpi_receive(s->c, k->rank, k->receive_tag, s->kind, k->in,
                            v == NULL ? NULL : v + k->in_at, &k->in_id);
 }
 
@@ -252,8 +250,13 @@ static bool adx_mpi_receive_links(adx_mpi_exchange *s, ad_real v[])
 
 /* --- the rule ------------------------------------------------------------ */
 
+static int adx_mpi_id_tag(const ad_mpi *c, uint32_t id)
+{
+    return ADX_MPI_BY_ID + (int)(id % c->id_tags);
+}
+
 // Sends `n` numbers of each of k rows, which are `step` apart.
-static bool adx_mpi_send_rows(const adx_mpi_exchange *s, int to, unsigned id,
+static bool adx_mpi_send_rows(const adx_mpi_exchange *s, int to, uint32_t id,
                               size_t k, size_t n, const ad_real v[],
                               size_t step)
 {
@@ -263,19 +266,23 @@ static bool adx_mpi_send_rows(const adx_mpi_exchange *s, int to, unsigned id,
         return false;
     for (size_t r = 0; n > 0 && r < k; r++)
         memcpy(at + r * n, v + r * step, n * sizeof *v);
-    return adx_mpi_post(s->c, p, to, (int)(ADX_MPI_BY_ID + id),
-                        s->kind * ADX_MPI_IDS);
+    return adx_mpi_post(s->c, p, to, adx_mpi_id_tag(s->c, id), s->kind, id);
 }
 
 // Receives k rows of n numbers into `room`; NULL: a rank has failed.
 static const ad_real *adx_mpi_receive_rows(const adx_mpi_exchange *s, int from,
-                                           unsigned id, size_t k, size_t n)
+                                           uint32_t id, size_t k, size_t n)
 {
+    uint32_t come;
     ad_real *room = adx_mpi_room(s->c, k * n + 1);
-    return room != NULL
-        && adx_mpi_receive(s->c, from, (int)(ADX_MPI_BY_ID + id),
-                           s->kind * ADX_MPI_IDS, ADX_MPI_IDS, k * n, room,
-                           NULL) ? room : NULL;
+    if (room == NULL || !adx_mpi_receive(s->c, from, adx_mpi_id_tag(s->c, id),
+                                         s->kind, k * n, room, &come))
+        return NULL;
+    if (come == id)
+        return room;
+    adx_mpi_stop(s->c, ADREV_ELIMIT, "more messages overtake each other than "
+                 "MPI has tags");
+    return NULL;
 }
 
 // The adjoints of what was received go back; those of what was sent come.

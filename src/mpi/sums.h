@@ -20,8 +20,7 @@ static bool adx_mpi_send_sum(ad_mpi *c, int to, size_t n, const ad_real v[])
 
 static bool adx_mpi_receive_sum(ad_mpi *c, int from, size_t n, ad_real v[])
 {
-    return adx_mpi_receive(c, from, ADX_MPI_SUM, ADX_MPI_SUM_STAMP, 1, n, v,
-                           NULL);
+    return adx_mpi_receive(c, from, ADX_MPI_SUM, ADX_MPI_SUM_STAMP, n, v, NULL);
 }
 
 // Takes the nodes of the ranks from `from` to `to` - 1, which `from` sends, and

@@ -75,7 +75,7 @@ run 3 grad "-DADREV_MPI_SLICE=5 -DADREV_MPI_PIECE=7 -DADREV_DEBUG=1"
 run 2 grad "-DTHREADS=3"
 run 4 statements
 run 1 statements
-run 3 statements "-DADREV_MPI_PIECE=3 -DADX_MPI_GOING=4 -DADREV_DEBUG=1"
+run 3 statements "-DADREV_MPI_PIECE=3 -DADX_MPI_GOING=4 -DADX_MPI_ID_TAGS=40 -DADREV_DEBUG=1"
 run 4 plate
 run 2 plate
 run 3 failures
