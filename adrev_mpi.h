@@ -525,6 +525,7 @@ struct ad_mpi {
     size_t room_size;
     bool sweeping;              // a query is in its sweep
     bool summing;               // parts of a sum are being computed
+    unsigned sum_stamp;         // of its messages: 24 bits, as a float has
 
     // Sums of parts.
     size_t parts;               // for which the cuts are; 0: none
@@ -1458,22 +1459,35 @@ ADX_API void ad_mpi_range(const ad_mpi *c, size_t parts, size_t *begin,
  * and down again, long ones by slices, of which each rank adds up one. The
  * additions are those of the tree of parts either way.
  *
+ * Ranks that disagree on the sum must not wait for each other's nodes. So the
+ * stamps of messages say which sum it is, and a rank that has no nodes sends an
+ * empty message in their place. Then each rank looks at a stamp of each that it
+ * waits for, whatever that one does.
+ *
  *   needs   mpi/api mpi/agreement mpi/messages mpi/parts
  *   offers  adx_mpi_send_sum adx_mpi_receive_sum adx_mpi_spread adx_mpi_sum
  * ========================================================================== */
 
-// Tag and stamp of messages of sums.
-#define ADX_MPI_SUM 2
-#define ADX_MPI_SUM_STAMP 1u
+#define ADX_MPI_SUM 2           // tag of messages of sums
 
 static bool adx_mpi_send_sum(ad_mpi *c, int to, size_t n, const ad_real v[])
 {
-    return adx_mpi_send(c, to, ADX_MPI_SUM, ADX_MPI_SUM_STAMP, n, v);
+    return adx_mpi_send(c, to, ADX_MPI_SUM, c->sum_stamp, n, v);
 }
 
 static bool adx_mpi_receive_sum(ad_mpi *c, int from, size_t n, ad_real v[])
 {
-    return adx_mpi_receive(c, from, ADX_MPI_SUM, ADX_MPI_SUM_STAMP, n, v, NULL);
+    return adx_mpi_receive(c, from, ADX_MPI_SUM, c->sum_stamp, n, v, NULL);
+}
+
+// Sends n numbers of each node of a row, from `begin` on.
+static bool adx_mpi_send_row(ad_mpi *c, int to, const adx_mpi_row *row,
+                             size_t begin, size_t n)
+{
+    bool well = row->count > 0 || adx_mpi_send_sum(c, to, 0, NULL);
+    for (size_t i = 0; well && i < row->count; i++)
+        well = adx_mpi_send_sum(c, to, n, row->node[i].v + begin);
+    return well;
 }
 
 // Takes the nodes of the ranks from `from` to `to` - 1, which `from` sends, and
@@ -1483,6 +1497,8 @@ static bool adx_mpi_take_row(ad_mpi *c, adx_mpi_row *row, int from, int to)
     uint64_t at, end, unused;
     adx_mpi_cuts(c, row->parts, from, &at, &unused);
     adx_mpi_cuts(c, row->parts, to - 1, &unused, &end);
+    if (at == end)
+        return adx_mpi_receive_sum(c, from, 0, NULL);
     while (at < end) {
         adx_mpi_node node = adx_mpi_next_node(&at, end, row->parts);
         node.v = adx_mpi_take_vector(row);
@@ -1524,12 +1540,8 @@ static bool adx_mpi_sum_by_tree(ad_mpi *c, adx_mpi_row *row)
         if (from < c->size && !adx_mpi_take_row(c, row, from, to))
             return false;
     }
-    if (c->rank != 0)
-        for (size_t i = 0; i < row->count; i++)
-            if (!adx_mpi_send_sum(c, c->rank - step, row->length,
-                                  row->node[i].v))
-                return false;
-    return true;
+    return c->rank == 0
+        || adx_mpi_send_row(c, c->rank - step, row, 0, row->length);
 }
 
 // The numbers of slice r: *from to *to - 1.
@@ -1550,6 +1562,8 @@ static bool adx_mpi_add_slices(ad_mpi *c, const adx_mpi_row *row,
         size_t own = 0;
         uint64_t at, end;
         adx_mpi_cuts(c, row->parts, r, &at, &end);
+        if (at == end && r != c->rank && !adx_mpi_receive_sum(c, r, 0, NULL))
+            return false;
         while (at < end) {
             adx_mpi_node node = adx_mpi_next_node(&at, end, row->parts);
             node.v = adx_mpi_take_vector(slice);
@@ -1579,9 +1593,8 @@ static bool adx_mpi_send_slices(ad_mpi *c, const adx_mpi_row *row)
         int to = (c->rank + k) % c->size;
         size_t from;
         size_t n = adx_mpi_slice(c, row->length, to, &from);
-        for (size_t i = 0; i < row->count; i++)
-            if (!adx_mpi_send_sum(c, to, n, row->node[i].v + from))
-                return false;
+        if (!adx_mpi_send_row(c, to, row, from, n))
+            return false;
     }
     return true;
 }
@@ -1908,6 +1921,15 @@ static ad_status adx_mpi_compute(adx_mpi_task *k, size_t chunks, ad_real **all)
     return status;
 }
 
+// What says which sum it is: the sizes, and which rank has which parts.
+static unsigned adx_mpi_stamp_of(const adx_mpi_task *k)
+{
+    const ad_mpi *c = k->c;
+    unsigned parts = !c->balance ? 0 : c->parts != k->parts ? 1 : 2;
+    return (unsigned)(adx_mpi_print(parts, k->parts, 2 * k->n + k->value_only,
+                                    0, NULL) >> 40);
+}
+
 // Records and sweeps the parts, and adds up, if nothing has failed before.
 static ad_status adx_mpi_do_task(adx_mpi_task *k, ad_real **all)
 {
@@ -1916,6 +1938,7 @@ static ad_status adx_mpi_do_task(adx_mpi_task *k, ad_real **all)
         return status;
     ad_tape *before = ad_use(NULL);
     adx_mpi_begin_watch(k->c, k->parts);
+    k->c->sum_stamp = adx_mpi_stamp_of(k);
     k->c->summing = true;
     status = adx_mpi_compute(k, adx_mpi_chunks(k->parts), all);
     k->c->summing = false;

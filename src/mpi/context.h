@@ -112,6 +112,7 @@ struct ad_mpi {
     size_t room_size;
     bool sweeping;              // a query is in its sweep
     bool summing;               // parts of a sum are being computed
+    unsigned sum_stamp;         // of its messages: 24 bits, as a float has
 
     // Sums of parts.
     size_t parts;               // for which the cuts are; 0: none

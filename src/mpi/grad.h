@@ -279,6 +279,15 @@ static ad_status adx_mpi_compute(adx_mpi_task *k, size_t chunks, ad_real **all)
     return status;
 }
 
+// What says which sum it is: the sizes, and which rank has which parts.
+static unsigned adx_mpi_stamp_of(const adx_mpi_task *k)
+{
+    const ad_mpi *c = k->c;
+    unsigned parts = !c->balance ? 0 : c->parts != k->parts ? 1 : 2;
+    return (unsigned)(adx_mpi_print(parts, k->parts, 2 * k->n + k->value_only,
+                                    0, NULL) >> 40);
+}
+
 // Records and sweeps the parts, and adds up, if nothing has failed before.
 static ad_status adx_mpi_do_task(adx_mpi_task *k, ad_real **all)
 {
@@ -287,6 +296,7 @@ static ad_status adx_mpi_do_task(adx_mpi_task *k, ad_real **all)
         return status;
     ad_tape *before = ad_use(NULL);
     adx_mpi_begin_watch(k->c, k->parts);
+    k->c->sum_stamp = adx_mpi_stamp_of(k);
     k->c->summing = true;
     status = adx_mpi_compute(k, adx_mpi_chunks(k->parts), all);
     k->c->summing = false;

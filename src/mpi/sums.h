@@ -5,22 +5,35 @@
  * and down again, long ones by slices, of which each rank adds up one. The
  * additions are those of the tree of parts either way.
  *
+ * Ranks that disagree on the sum must not wait for each other's nodes. So the
+ * stamps of messages say which sum it is, and a rank that has no nodes sends an
+ * empty message in their place. Then each rank looks at a stamp of each that it
+ * waits for, whatever that one does.
+ *
  *   needs   mpi/api mpi/agreement mpi/messages mpi/parts
  *   offers  adx_mpi_send_sum adx_mpi_receive_sum adx_mpi_spread adx_mpi_sum
  * ========================================================================== */
 
-// Tag and stamp of messages of sums.
-#define ADX_MPI_SUM 2
-#define ADX_MPI_SUM_STAMP 1u
+#define ADX_MPI_SUM 2           // tag of messages of sums
 
 static bool adx_mpi_send_sum(ad_mpi *c, int to, size_t n, const ad_real v[])
 {
-    return adx_mpi_send(c, to, ADX_MPI_SUM, ADX_MPI_SUM_STAMP, n, v);
+    return adx_mpi_send(c, to, ADX_MPI_SUM, c->sum_stamp, n, v);
 }
 
 static bool adx_mpi_receive_sum(ad_mpi *c, int from, size_t n, ad_real v[])
 {
-    return adx_mpi_receive(c, from, ADX_MPI_SUM, ADX_MPI_SUM_STAMP, n, v, NULL);
+    return adx_mpi_receive(c, from, ADX_MPI_SUM, c->sum_stamp, n, v, NULL);
+}
+
+// Sends n numbers of each node of a row, from `begin` on.
+static bool adx_mpi_send_row(ad_mpi *c, int to, const adx_mpi_row *row,
+                             size_t begin, size_t n)
+{
+    bool well = row->count > 0 || adx_mpi_send_sum(c, to, 0, NULL);
+    for (size_t i = 0; well && i < row->count; i++)
+        well = adx_mpi_send_sum(c, to, n, row->node[i].v + begin);
+    return well;
 }
 
 // Takes the nodes of the ranks from `from` to `to` - 1, which `from` sends, and
@@ -30,6 +43,8 @@ static bool adx_mpi_take_row(ad_mpi *c, adx_mpi_row *row, int from, int to)
     uint64_t at, end, unused;
     adx_mpi_cuts(c, row->parts, from, &at, &unused);
     adx_mpi_cuts(c, row->parts, to - 1, &unused, &end);
+    if (at == end)
+        return adx_mpi_receive_sum(c, from, 0, NULL);
     while (at < end) {
         adx_mpi_node node = adx_mpi_next_node(&at, end, row->parts);
         node.v = adx_mpi_take_vector(row);
@@ -71,12 +86,8 @@ static bool adx_mpi_sum_by_tree(ad_mpi *c, adx_mpi_row *row)
         if (from < c->size && !adx_mpi_take_row(c, row, from, to))
             return false;
     }
-    if (c->rank != 0)
-        for (size_t i = 0; i < row->count; i++)
-            if (!adx_mpi_send_sum(c, c->rank - step, row->length,
-                                  row->node[i].v))
-                return false;
-    return true;
+    return c->rank == 0
+        || adx_mpi_send_row(c, c->rank - step, row, 0, row->length);
 }
 
 // The numbers of slice r: *from to *to - 1.
@@ -97,6 +108,8 @@ static bool adx_mpi_add_slices(ad_mpi *c, const adx_mpi_row *row,
         size_t own = 0;
         uint64_t at, end;
         adx_mpi_cuts(c, row->parts, r, &at, &end);
+        if (at == end && r != c->rank && !adx_mpi_receive_sum(c, r, 0, NULL))
+            return false;
         while (at < end) {
             adx_mpi_node node = adx_mpi_next_node(&at, end, row->parts);
             node.v = adx_mpi_take_vector(slice);
@@ -126,9 +139,8 @@ static bool adx_mpi_send_slices(ad_mpi *c, const adx_mpi_row *row)
         int to = (c->rank + k) % c->size;
         size_t from;
         size_t n = adx_mpi_slice(c, row->length, to, &from);
-        for (size_t i = 0; i < row->count; i++)
-            if (!adx_mpi_send_sum(c, to, n, row->node[i].v + from))
-                return false;
+        if (!adx_mpi_send_row(c, to, row, from, n))
+            return false;
     }
     return true;
 }

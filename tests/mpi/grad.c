@@ -243,6 +243,33 @@ static void test_arguments(ad_mpi *c)
     test_bits(c, (problem){ .n = 4, .quiet = 9 }, 9);
 }
 
+// Ranks that do not mean the same sum: other numbers of parts or inputs, no
+// gradient, parts that move. Nobody waits for ever.
+static void test_other_sums(ad_mpi *c)
+{
+    problem p = { .n = 3, .quiet = 100 };
+    const size_t most = 2 * (size_t)ad_mpi_size(c) + 1;
+    const ad_real x[] = { 0.5, 0.25, 1, 2, 3, 4, 5 };
+    ad_real g[7] = {0}, y;
+    for (int odd = 0; odd < ad_mpi_size(c); odd++)
+        for (size_t a = 1; a <= most; a++)
+            for (size_t b = 1; b <= most + 3; b++) {
+                bool here = ranks_rank == odd;
+                bool moves = b == most + 3;
+                size_t parts = here && b <= most ? b : a;
+                size_t n = here && b == most + 1 ? 7 : 3;
+                ad_mpi_balance(c, here && moves);
+                ad_status s = ad_mpi_grad(c, parts, part, &p, n, x, &y,
+                                          here && b == most + 2 ? NULL : g);
+                ad_mpi_balance(c, false);
+                CHECK(a == b ? s == ADREV_OK
+                             : s == ADREV_ESHAPE || s == ADREV_EREMOTE,
+                      "%zu parts on %d, else %zu: %s", b, odd, a,
+                      ad_message(s));
+            }
+    test_bits(c, p, 9);
+}
+
 // Each allocation of one rank fails in turn.
 static void test_memory(MPI_Comm comm, int failing)
 {
@@ -309,6 +336,8 @@ int main(int argc, char **argv)
     }
     test_failures(c);
     test_arguments(c);
+    if (ad_mpi_size(c) > 1)
+        test_other_sums(c);
     ad_mpi_free(c);
 #if THREADS
     CHECK(ad_pool_use(NULL) == ADREV_OK, "no pool");
