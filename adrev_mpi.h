@@ -225,7 +225,8 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * for itself where the program did not.
  *
  * Sweep by ad_mpi_gradient and its kin: in other sweeps these statements fail
- * (ADREV_EEXTERNAL). They may stand in ad_checkpoint and ad_scan, if all ranks
+ * (ADREV_EEXTERNAL), and so do those of another ad_mpi than that of the query:
+ * a recording has one. They may stand in ad_checkpoint and ad_scan, if all ranks
  * run the same steps, with the same schedule. Recorded functions and maps refuse
  * them (ADREV_EHOOK), so there are no second derivatives across ranks; branches
  * of a fork and parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
@@ -523,7 +524,6 @@ struct ad_mpi {
     uint64_t failures;          // agreements that ended what had been started
     ad_real *room;              // [room_size] rows of adjoints that come
     size_t room_size;
-    bool sweeping;              // a query is in its sweep
     bool summing;               // parts of a sum are being computed
     unsigned sum_stamp;         // of its messages: 24 bits, as a float has
 
@@ -2006,8 +2006,8 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
  *           ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL adx_mpi_link
  *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_enter_all
  *           adx_mpi_is_rank adx_mpi_room adx_mpi_new_exchange
- *           adx_mpi_send_links adx_mpi_fetch adx_mpi_record
- *           adx_mpi_run_exchange
+ *           adx_mpi_send_links adx_mpi_fetch adx_mpi_asked adx_mpi_is_asked
+ *           adx_mpi_record adx_mpi_run_exchange
  * ========================================================================== */
 
 // Tags of messages with numbers. Values are found by the key of their side;
@@ -2237,6 +2237,19 @@ static bool adx_mpi_receive_links(adx_mpi_exchange *s, ad_real v[])
 
 /* --- the rule ------------------------------------------------------------ */
 
+// Whose query sweeps now, on this thread; NULL: nobody's.
+static ADX_THREAD ad_mpi *adx_mpi_asked;
+
+// Whether statements of c can be swept now. Those of another one than that of
+// the query cannot: nobody would notice there if a rank failed.
+static bool adx_mpi_is_asked(const ad_mpi *c)
+{
+    if (adx_mpi_asked != NULL && adx_mpi_asked != c)
+        adx_mpi_stop(adx_mpi_asked, ADREV_EEXTERNAL, "a recording has statements "
+                     "of another ad_mpi than that of the query");
+    return adx_mpi_asked == c;
+}
+
 static int adx_mpi_id_tag(const ad_mpi *c, uint32_t id)
 {
     return ADX_MPI_BY_ID + (int)(id % c->id_tags);
@@ -2277,7 +2290,7 @@ static bool adx_mpi_exchange_rows(const void *saved, size_t k, size_t m,
                                   const ad_real dy[], size_t n, ad_real dx[])
 {
     const adx_mpi_exchange *s = (const adx_mpi_exchange *)saved;
-    if (!s->c->sweeping)
+    if (!adx_mpi_is_asked(s->c))
         return false;
     for (size_t i = 0; i < s->links; i++) {
         const adx_mpi_link *e = &s->link[i];
@@ -2312,7 +2325,7 @@ static bool adx_mpi_exchange_on(const void *saved, size_t n,
     const adx_mpi_exchange *s = (const adx_mpi_exchange *)saved;
     (void)n;
     (void)m;
-    if (!s->c->sweeping)
+    if (!adx_mpi_is_asked(s->c))
         return false;
     for (size_t i = 0; i < s->links; i++) {
         const adx_mpi_link *e = &s->link[i];
@@ -3044,7 +3057,7 @@ static bool adx_mpi_tree_rows(const void *saved, size_t k, size_t m,
     const adx_mpi_tree_sum *s = (const adx_mpi_tree_sum *)saved;
     size_t all = k * s->n;
     bool bcast = s->kind == ADX_MPI_BCAST;
-    if (!s->c->sweeping)
+    if (!adx_mpi_is_asked(s->c))
         return false;
     const adx_mpi_place p = adx_mpi_place_of(s->c, s->kind, s->root);
     ad_real *a = adx_mpi_new_rows(s->c, all);
@@ -3071,7 +3084,7 @@ static bool adx_mpi_tree_on(const void *saved, size_t n, const ad_real dx[],
 {
     const adx_mpi_tree_sum *s = (const adx_mpi_tree_sum *)saved;
     bool bcast = s->kind == ADX_MPI_BCAST;
-    if (!s->c->sweeping)
+    if (!adx_mpi_is_asked(s->c))
         return false;
     const adx_mpi_place p = adx_mpi_place_of(s->c, s->kind, s->root);
     ad_real *a = adx_mpi_new_rows(s->c, s->n);
@@ -3315,7 +3328,7 @@ ADX_API ad_status ad_mpi_allreduce(ad_mpi *c, ad_mpi_op op, size_t n,
  * what another could not complete.
  *
  *   needs   tape/memory sweep/sweep sweep/queries mpi/api mpi/context
- *           mpi/agreement mpi/grad
+ *           mpi/agreement mpi/grad mpi/statements
  * ========================================================================== */
 
 // The status of a query before its sweep, on all ranks.
@@ -3331,9 +3344,10 @@ static ad_status adx_mpi_begin_query(ad_mpi *c, ad_tape *t, ad_status status,
 static ad_status adx_mpi_sweep(ad_mpi *c, const ad_tape *t, adx_sweep_fn *sweep,
                                ad_real a[])
 {
-    c->sweeping = true;
+    ad_mpi *before = adx_mpi_asked;
+    adx_mpi_asked = c;
     bool well = adx_sweep(t, sweep, a);
-    c->sweeping = false;
+    adx_mpi_asked = before;
     ad_status status = adx_mpi_status_of(c);
     return adx_mpi_agree(c, well || status != ADREV_OK ? status
                                                        : ADREV_EEXTERNAL,

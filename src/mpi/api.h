@@ -150,7 +150,8 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * for itself where the program did not.
  *
  * Sweep by ad_mpi_gradient and its kin: in other sweeps these statements fail
- * (ADREV_EEXTERNAL). They may stand in ad_checkpoint and ad_scan, if all ranks
+ * (ADREV_EEXTERNAL), and so do those of another ad_mpi than that of the query:
+ * a recording has one. They may stand in ad_checkpoint and ad_scan, if all ranks
  * run the same steps, with the same schedule. Recorded functions and maps refuse
  * them (ADREV_EHOOK), so there are no second derivatives across ranks; branches
  * of a fork and parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).

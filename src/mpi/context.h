@@ -110,7 +110,6 @@ struct ad_mpi {
     uint64_t failures;          // agreements that ended what had been started
     ad_real *room;              // [room_size] rows of adjoints that come
     size_t room_size;
-    bool sweeping;              // a query is in its sweep
     bool summing;               // parts of a sum are being computed
     unsigned sum_stamp;         // of its messages: 24 bits, as a float has
 

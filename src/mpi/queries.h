@@ -7,7 +7,7 @@
  * what another could not complete.
  *
  *   needs   tape/memory sweep/sweep sweep/queries mpi/api mpi/context
- *           mpi/agreement mpi/grad
+ *           mpi/agreement mpi/grad mpi/statements
  * ========================================================================== */
 
 // The status of a query before its sweep, on all ranks.
@@ -23,9 +23,10 @@ static ad_status adx_mpi_begin_query(ad_mpi *c, ad_tape *t, ad_status status,
 static ad_status adx_mpi_sweep(ad_mpi *c, const ad_tape *t, adx_sweep_fn *sweep,
                                ad_real a[])
 {
-    c->sweeping = true;
+    ad_mpi *before = adx_mpi_asked;
+    adx_mpi_asked = c;
     bool well = adx_sweep(t, sweep, a);
-    c->sweeping = false;
+    adx_mpi_asked = before;
     ad_status status = adx_mpi_status_of(c);
     return adx_mpi_agree(c, well || status != ADREV_OK ? status
                                                        : ADREV_EEXTERNAL,

@@ -158,7 +158,7 @@ static bool adx_mpi_tree_rows(const void *saved, size_t k, size_t m,
     const adx_mpi_tree_sum *s = (const adx_mpi_tree_sum *)saved;
     size_t all = k * s->n;
     bool bcast = s->kind == ADX_MPI_BCAST;
-    if (!s->c->sweeping)
+    if (!adx_mpi_is_asked(s->c))
         return false;
     const adx_mpi_place p = adx_mpi_place_of(s->c, s->kind, s->root);
     ad_real *a = adx_mpi_new_rows(s->c, all);
@@ -185,7 +185,7 @@ static bool adx_mpi_tree_on(const void *saved, size_t n, const ad_real dx[],
 {
     const adx_mpi_tree_sum *s = (const adx_mpi_tree_sum *)saved;
     bool bcast = s->kind == ADX_MPI_BCAST;
-    if (!s->c->sweeping)
+    if (!adx_mpi_is_asked(s->c))
         return false;
     const adx_mpi_place p = adx_mpi_place_of(s->c, s->kind, s->root);
     ad_real *a = adx_mpi_new_rows(s->c, s->n);

@@ -19,8 +19,8 @@
  *           ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL adx_mpi_link
  *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_enter_all
  *           adx_mpi_is_rank adx_mpi_room adx_mpi_new_exchange
- *           adx_mpi_send_links adx_mpi_fetch adx_mpi_record
- *           adx_mpi_run_exchange
+ *           adx_mpi_send_links adx_mpi_fetch adx_mpi_asked adx_mpi_is_asked
+ *           adx_mpi_record adx_mpi_run_exchange
  * ========================================================================== */
 
 // Tags of messages with numbers. Values are found by the key of their side;
@@ -250,6 +250,19 @@ static bool adx_mpi_receive_links(adx_mpi_exchange *s, ad_real v[])
 
 /* --- the rule ------------------------------------------------------------ */
 
+// Whose query sweeps now, on this thread; NULL: nobody's.
+static ADX_THREAD ad_mpi *adx_mpi_asked;
+
+// Whether statements of c can be swept now. Those of another one than that of
+// the query cannot: nobody would notice there if a rank failed.
+static bool adx_mpi_is_asked(const ad_mpi *c)
+{
+    if (adx_mpi_asked != NULL && adx_mpi_asked != c)
+        adx_mpi_stop(adx_mpi_asked, ADREV_EEXTERNAL, "a recording has statements "
+                     "of another ad_mpi than that of the query");
+    return adx_mpi_asked == c;
+}
+
 static int adx_mpi_id_tag(const ad_mpi *c, uint32_t id)
 {
     return ADX_MPI_BY_ID + (int)(id % c->id_tags);
@@ -290,7 +303,7 @@ static bool adx_mpi_exchange_rows(const void *saved, size_t k, size_t m,
                                   const ad_real dy[], size_t n, ad_real dx[])
 {
     const adx_mpi_exchange *s = (const adx_mpi_exchange *)saved;
-    if (!s->c->sweeping)
+    if (!adx_mpi_is_asked(s->c))
         return false;
     for (size_t i = 0; i < s->links; i++) {
         const adx_mpi_link *e = &s->link[i];
@@ -325,7 +338,7 @@ static bool adx_mpi_exchange_on(const void *saved, size_t n,
     const adx_mpi_exchange *s = (const adx_mpi_exchange *)saved;
     (void)n;
     (void)m;
-    if (!s->c->sweeping)
+    if (!adx_mpi_is_asked(s->c))
         return false;
     for (size_t i = 0; i < s->links; i++) {
         const adx_mpi_link *e = &s->link[i];

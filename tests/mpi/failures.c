@@ -301,6 +301,37 @@ static void test_sweeps(ad_mpi *c, ad_tape *t)
     works(c, t);
 }
 
+// Statements of two communicators in one recording, in either order.
+static void test_two(ad_mpi *c, ad_tape *t)
+{
+    const double one = 1;
+    double g = 7, dy;
+    ad_mpi *d = ad_mpi_new(MPI_COMM_WORLD);
+    for (int k = 0; k < 4; k++) {
+        ad_mpi *first = k % 2 == 0 ? c : d, *asked = k < 2 ? c : d;
+        ad_mpi *second = first == c ? d : c;
+        ad_tape_clear(t);
+        ad_rev x = ad_input(3), y = {0}, z = {0};
+        EXPECT(ad_mpi_allreduce(first, ADREV_MPI_SUM, 1, &x, &y), ADREV_OK);
+        EXPECT(ad_mpi_sendrecv(second, R, 1, &y, R, 1, &z), ADREV_OK);
+        for (int forward = 0; forward < 2; forward++) {
+            ad_status s = forward
+                        ? ad_mpi_pushforward(asked, t, 1, &x, &one, 1, &z, &dy)
+                        : ad_mpi_gradient(asked, t, z, 1, &x, &g);
+            CHECK(s == ADREV_EEXTERNAL || s == ADREV_EREMOTE, "order %d: %s", k,
+                  ad_message(s));
+            CHECK(s == ADREV_EREMOTE
+                  || strstr(ad_mpi_reason(asked), "another ad_mpi") != NULL,
+                  "order %d: %s", k, ad_mpi_reason(asked));
+            EXPECT(ad_mpi_agree(asked == c ? d : c, ADREV_OK), ADREV_OK);
+        }
+        CHECK(g == 7, "the gradient is untouched");
+    }
+    works(d, t);
+    works(c, t);
+    ad_mpi_free(d);
+}
+
 static void test_requests(ad_mpi *c, ad_tape *t)
 {
     ad_rev x[2], y[2];
@@ -406,6 +437,7 @@ int main(int argc, char **argv)
     ad_mpi *c = ad_mpi_new(MPI_COMM_WORLD);
     ad_tape *t = ad_tape_new();
     works(c, t);
+    test_two(c, t);
     for (int r = 0; r < P; r++) {
         odd_one = R == r;
         test_tapes(c, t);
