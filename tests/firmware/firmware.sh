@@ -80,10 +80,19 @@ target() {
 flags="-std=gnu11 -Wall -Wextra -Werror -ffp-contract=off $define -I$root
     -DADREV_FIXED=1 -DADREV_STATIC -DADREV_IMPLEMENTATION -Wno-unused-function"
 
+# write_code PROGRAM: its model as C, by a program of the host
+write_code() {
+    mkdir -p "$dir/$1"
+    # shellcheck disable=SC2086  # lists
+    gcc -std=gnu11 -O0 $define "-I$root" -DWRITE -DADREV_IMPLEMENTATION \
+        -DADREV_TRACE=1 "$here/$1.c" -o "$dir/$1/write" -lm -ldl -pthread \
+        && "$dir/$1/write" > "$dir/$1/model.h"
+}
+
 # on_host PROGRAM VARIANT: what it prints there
 on_host() {
     # shellcheck disable=SC2086  # lists
-    gcc -O1 $flags "-D$2" "$here/main.c" "$here/host.c" "$here/$1.c" \
+    gcc -O1 $flags "-D$2" "-I$dir/$1" "$here/main.c" "$here/host.c" "$here/$1.c" \
         -o "$dir/host" -lm && "$dir/host" > "$dir/$1.$2.host"
 }
 
@@ -92,7 +101,8 @@ build() {
     elf=$dir/$1.$2.$name_of_target
     sed "s/ROM/$rom/; s/RAM/$ram/" "$here/board.ld" > "$dir/board.ld"
     # shellcheck disable=SC2086  # lists
-    $cc $level -ffunction-sections -fdata-sections $flags "-D$2" -nostartfiles \
+    $cc $level -ffunction-sections -fdata-sections $flags "-D$2" "-I$dir/$1" \
+        -nostartfiles \
         "$here/main.c" "$here/$start" "$here/$1.c" -T "$dir/board.ld" \
         -Wl,--gc-sections -Wl,-e,reset -Wl,-Map="$elf.map" -lm -o "$elf"
 }
@@ -148,11 +158,14 @@ measure() {
             printf "| %s | %d | %d | %d | %d |\n", row, $1, $2 + $3, stack, count }'
 }
 
+# C code where all variants run: its writer takes long to compile.
 variants_of() {
+    code=
+    [ $more = 0 ] || code=CODE
     case $1 in
         network) echo PLAIN HAND TAPE ARRAYS ;;
-        quaternion) echo PLAIN TAPE ;;
-        *) echo PLAIN HAND TAPE ;;
+        quaternion) echo PLAIN TAPE $code ;;
+        *) echo PLAIN HAND TAPE $code ;;
     esac
 }
 
@@ -169,12 +182,21 @@ if [ $more = 1 ]; then
 fi
 gcc "$here/compare.c" $define -o "$dir/compare" -lm || exit 1
 for program in $programs; do
+    case $(variants_of $program) in
+        *CODE*) check "$program: its C code" write_code $program ;;
+    esac
     for variant in $(variants_of $program); do
         check "$program, $variant, host" on_host $program "$variant"
     done
     case $(variants_of $program) in *HAND*)
         check "$program: the tape and by hand" "$dir/compare" 8 \
             "$dir/$program.HAND.host" "$dir/$program.TAPE.host" ;;
+    esac
+done
+for program in $programs; do
+    case $(variants_of $program) in *CODE*)
+        check "$program: the tape and C code" "$dir/compare" 0 \
+            "$dir/$program.CODE.host" "$dir/$program.TAPE.host" ;;
     esac
 done
 case $(variants_of network) in *ARRAYS*)

@@ -10,6 +10,27 @@
 
 #define STEP ((number)0.125)
 
+#if defined TAPE || defined WRITE
+static void function(const ad_rev x[4], ad_rev y[4])
+{
+    const ad_rev way = ad_rec(ad_mul(STEP, x[2]));
+    y[0] = ad_rec(ad_add(x[0], ad_mul(way, ad_cos(x[3]))));
+    y[1] = ad_rec(ad_add(x[1], ad_mul(way, ad_sin(x[3]))));
+    y[2] = ad_rec(ad_sub(x[2], ad_mul(STEP / 8, ad_sqr(x[2]))));
+    y[3] = ad_rec(ad_add(x[3], ad_mul(STEP / 4, x[2])));
+}
+#endif
+
+#ifdef WRITE
+enum { INPUTS = 4, OUTPUTS = 4 };
+
+static void model(const ad_rev *x, ad_rev *y, void *unused)
+{
+    (void)unused;
+    function(x, y);
+}
+#include "write.h"
+#else
 static number P[16];
 
 void prepare(void)
@@ -43,15 +64,6 @@ static void spread(const number F[16])
 #endif
 
 #ifdef TAPE
-static void function(const ad_rev x[4], ad_rev y[4])
-{
-    const ad_rev way = ad_rec(ad_mul(STEP, x[2]));
-    y[0] = ad_rec(ad_add(x[0], ad_mul(way, ad_cos(x[3]))));
-    y[1] = ad_rec(ad_add(x[1], ad_mul(way, ad_sin(x[3]))));
-    y[2] = ad_rec(ad_sub(x[2], ad_mul(STEP / 8, ad_sqr(x[2]))));
-    y[3] = ad_rec(ad_add(x[3], ad_mul(STEP / 4, x[2])));
-}
-
 void evaluate(void)
 {
     number x[4], F[16];
@@ -64,6 +76,18 @@ void evaluate(void)
     tape_check(ad_jacobian(tape, 4, y, 4, v, F));
     for (int i = 0; i < 4; i++)
         out[i] = ad_value(y[i]);
+    spread(F);
+    for (int i = 0; i < 16; i++)
+        out[4 + i] = P[i];
+}
+#elif defined CODE
+void evaluate(void)
+{
+    const number x[4] = { in[0], in[1], in[2], in[3] };
+    number y[4], F[16], work[model_linearize_WORK];
+    model_linearize(x, y, F, work);
+    for (int i = 0; i < 4; i++)
+        out[i] = y[i];
     spread(F);
     for (int i = 0; i < 16; i++)
         out[4 + i] = P[i];
@@ -97,4 +121,5 @@ void evaluate(void)
         out[4 + i] = P[i];
 #endif
 }
+#endif
 #endif

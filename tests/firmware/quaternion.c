@@ -6,7 +6,7 @@
 #include "board.h"
 #include "variant.h"
 
-#ifdef TAPE
+#if defined TAPE || defined WRITE
 #define NUMBER ad_rev
 #define ADD ad_add
 #define SUB ad_sub
@@ -20,6 +20,7 @@
 #define REC(a) (a)
 #endif
 
+#ifndef CODE
 static void function(const NUMBER x[7], NUMBER y[3])
 {
     const NUMBER *u = x + 1, *v = x + 4;
@@ -34,7 +35,18 @@ static void function(const NUMBER x[7], NUMBER y[3])
                        SUB(MUL(u[j], t[k]), MUL(u[k], t[j]))));
     }
 }
+#endif
 
+#ifdef WRITE
+enum { INPUTS = 7, OUTPUTS = 3 };
+
+static void model(const ad_rev *x, ad_rev *y, void *unused)
+{
+    (void)unused;
+    function(x, y);
+}
+#include "write.h"
+#else
 void prepare(void)
 {
     static const float x[7] = { 0.5f, 0.125f, -0.75f, 0.25f, 1, 2, 3 };
@@ -60,9 +72,15 @@ void evaluate(void)
         y[i] = ad_value(r[i]);
     for (int i = 0; i < 21; i++)
         out[3 + i] = J[i];
+#elif defined CODE
+    number J[21], work[model_linearize_WORK];
+    model_linearize(x, y, J, work);
+    for (int i = 0; i < 21; i++)
+        out[3 + i] = J[i];
 #else
     function(x, y);
 #endif
     for (int i = 0; i < 3; i++)
         out[i] = y[i];
 }
+#endif

@@ -5,7 +5,7 @@
 #include "board.h"
 #include "variant.h"
 
-#ifdef TAPE
+#if defined TAPE || defined WRITE
 static ad_rev function(const ad_rev x[2])
 {
     return ad_rec(ad_add(ad_sqr(ad_sub(1, x[0])),
@@ -13,6 +13,16 @@ static ad_rev function(const ad_rev x[2])
 }
 #endif
 
+#ifdef WRITE
+enum { INPUTS = 2, OUTPUTS = 1 };
+
+static void model(const ad_rev *x, ad_rev *y, void *unused)
+{
+    (void)unused;
+    y[0] = function(x);
+}
+#include "write.h"
+#else
 void prepare(void)
 {
     in[0] = -1.25f;
@@ -34,6 +44,12 @@ void evaluate(void)
     out[0] = ad_value(y);
     out[1] = g[0];
     out[2] = g[1];
+#elif defined CODE
+    number y[1], g[2], work[model_linearize_WORK];
+    model_linearize(x, y, g, work);
+    out[0] = y[0];
+    out[1] = g[0];
+    out[2] = g[1];
 #else
     const number a = 1 - x[0];
     const number b = x[1] - x[0] * x[0];
@@ -44,3 +60,4 @@ void evaluate(void)
 #endif
 #endif
 }
+#endif

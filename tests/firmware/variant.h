@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT-0
 /* variant.h - how a program of tests/firmware is written: PLAIN (the value
- * only), HAND (with derivatives by hand), TAPE (by adrev.h, in fixed memory) or
- * ARRAYS (the same by array statements).                                    */
+ * only), HAND (with derivatives by hand), TAPE (by adrev.h, in fixed memory),
+ * ARRAYS (the same by array statements) or CODE (by C code that adrev_function.h
+ * has written). With WRITE the program is the one that writes that code.     */
 
 #if defined ARRAYS && !defined TAPE
 #define TAPE
 #endif
-#if defined TAPE || defined HAND
+#if defined TAPE || defined HAND || defined CODE
 #define GIVES_DERIVATIVES 1
 #else
 #define GIVES_DERIVATIVES 0
 #endif
 
-#ifdef TAPE
+#if defined WRITE
+#include "adrev_function.h"
+#elif defined CODE
+#include "model.h"
+#elif defined TAPE
 #include "adrev.h"
 
 static uint64_t tape_memory[640];
@@ -32,7 +37,8 @@ static void tape_check(ad_status status)
         board_quit(1);
     }
 }
-#else
+#endif
+#if !defined TAPE && !defined WRITE
 static void tape_open(void)
 {
 }
