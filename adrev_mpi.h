@@ -425,12 +425,13 @@ ADX_TRY ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
  * before it is written anywhere. And a rank that waits lets others run that
  * share its processor.
  *
- *   needs   mpi/api
+ *   needs   parallel/pool mpi/api
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_BY_ID ADX_MPI_ID_TAGS
  *           ADX_MPI_LAST_ID ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
  *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
- *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_finished
- *           adx_mpi_rest adx_mpi_status_of adx_mpi_ready
+ *           adx_mpi_flag adx_mpi_count adx_mpi_real adx_mpi_ok adx_mpi_arrived
+ *           adx_mpi_finished adx_mpi_rest adx_mpi_status_of ADX_MPI_IN_BRANCH
+ *           adx_mpi_is_apart adx_mpi_ready
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -493,6 +494,14 @@ struct ad_mpi_request {
     uint64_t failures;          // of the communicator, when it was started
 };
 
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+typedef atomic_bool adx_mpi_flag;
+typedef atomic_size_t adx_mpi_count;
+#else
+typedef bool adx_mpi_flag;
+typedef size_t adx_mpi_count;
+#endif
+
 struct ad_mpi {
     ad_allocator memory;
     MPI_Comm data;
@@ -526,6 +535,7 @@ struct ad_mpi {
     size_t room_size;
     bool summing;               // parts of a sum are being computed
     unsigned sum_stamp;         // of its messages: 24 bits, as a float has
+    adx_mpi_flag branched;      // a branch was refused; others are not told yet
 
     // Sums of parts.
     size_t parts;               // for which the cuts are; 0: none
@@ -595,13 +605,39 @@ static ad_status adx_mpi_status_of(const ad_mpi *c)
 
 #define ADX_MPI_IN_PART "a part of ad_mpi_grad cannot exchange messages with " \
                         "other ranks"
+#define ADX_MPI_IN_BRANCH "a branch of a fork cannot exchange messages with " \
+                          "other ranks"
 
-// Whether all ranks can be asked for something. They cannot in a part of a sum:
-// other ranks compute other parts, and this may be one of several threads.
-static ad_status adx_mpi_ready(const ad_mpi *c)
+// Whether this is a branch, which may run on any thread.
+static bool adx_mpi_in_branch(void)
 {
-    return c == NULL ? ADREV_ENOTAPE
-         : c->summing ? ad_fail(ADREV_EBUSY, ADX_MPI_IN_PART) : ADREV_OK;
+    const ad_tape *t = adx_now.tape;
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    if (t == NULL)
+        return adx_mine.inside > 0;
+#endif
+    return t != NULL && t->open > 0;
+}
+
+// Whether this is a part of a sum or a branch.
+static bool adx_mpi_is_apart(const ad_mpi *c)
+{
+    return c->summing || adx_mpi_in_branch();
+}
+
+// Whether all ranks can be asked for something. They cannot in a part of a sum,
+// where other ranks compute other parts, nor in a branch: neither calls MPI, as
+// this may be one of several threads.
+static ad_status adx_mpi_ready(ad_mpi *c)
+{
+    if (c == NULL)
+        return ADREV_ENOTAPE;
+    if (!adx_mpi_is_apart(c))
+        return ADREV_OK;
+    if (c->summing)             // fails the part, whose sum tells the others
+        return ad_fail(ADREV_EBUSY, ADX_MPI_IN_PART);
+    c->branched = true;
+    return ad_fail(ADREV_EBUSY, ADX_MPI_IN_BRANCH);
 }
 
 /* === mpi/agreement ==========================================================
@@ -725,10 +761,20 @@ static void adx_mpi_tell(ad_mpi *c)
         adx_mpi_tell_first(c);
 }
 
+// Fails if a branch was refused, which cannot tell other ranks itself.
+static void adx_mpi_end_branches(ad_mpi *c)
+{
+    if (!c->branched)
+        return;
+    c->branched = false;
+    adx_mpi_stop(c, ADREV_EBUSY, ADX_MPI_IN_BRANCH);
+}
+
 // Reads notes. Returns whether to go on.
 static bool adx_mpi_look(ad_mpi *c)
 {
     MPI_Status status;
+    adx_mpi_end_branches(c);
     if (c->watch_parts > 0 && !c->stopped)
         adx_mpi_tell(c);
     while (!c->broken && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE,
@@ -874,6 +920,7 @@ static ad_status adx_mpi_settled(ad_mpi *c, ad_status mine, bool strict)
 static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
                                bool strict)
 {
+    adx_mpi_end_branches(c);
     if (mine != ADREV_OK)
         adx_mpi_stop(c, mine, NULL);
     mine = adx_mpi_status_of(c);
@@ -1651,14 +1698,6 @@ static bool adx_mpi_sum(ad_mpi *c, adx_mpi_row *row, ad_real all[])
  *   offers  adx_mpi_print
  * ========================================================================== */
 
-#ifdef ADREV_PARALLEL_IMPLEMENTED
-typedef atomic_bool adx_mpi_flag;
-typedef atomic_size_t adx_mpi_count;
-#else
-typedef bool adx_mpi_flag;
-typedef size_t adx_mpi_count;
-#endif
-
 // What one call of ad_mpi_grad computes.
 typedef struct adx_mpi_task {
     ad_mpi *c;
@@ -2074,13 +2113,11 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
     if (c == NULL)
         return ad_fail(ADREV_ENOTAPE, "a statement with messages: ad_mpi is "
                        "NULL");
-    if (c->summing) {           // fails the part, whose sum tells the others
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK) {
         adx_mpi_spoil(m, y);
-        return adx_mpi_ready(c);
+        return status;
     }
-    if (t != NULL && t->open > 0)
-        return adx_mpi_fail(c, ADREV_EBUSY, "a branch of a fork cannot exchange "
-                            "messages with other ranks", m, y);
     if (adx_always_status() != ADREV_OK)
         return adx_mpi_fail(c, t->status, ad_tape_reason(t), m, y);
     if (wrong)
@@ -2572,7 +2609,7 @@ ADX_API ad_status ad_mpi_wait(ad_mpi *c, ad_mpi_request **request)
     ad_mpi_request *r = request == NULL ? NULL : *request;
     bool wrong = r == NULL || r->c != c || r->to != NULL;
     ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
-    if (wrong || c->summing)
+    if (wrong || adx_mpi_is_apart(c))
         return status;
     *request = NULL;
     if (status == ADREV_OK && r->exchange == NULL) {
@@ -2747,7 +2784,7 @@ ADX_API ad_status ad_mpi_halo_finish(ad_mpi *c, ad_mpi_request **request,
     bool wrong = r == NULL || r->c != c || r->to == NULL
               || adx_no_array(n, x) || adx_mpi_no_indices(r->m, r->to, n);
     ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
-    if (wrong || c->summing)
+    if (wrong || adx_mpi_is_apart(c))
         return status;
     *request = NULL;
     ad_rev *y = (ad_rev *)adx_take(&c->memory, r->m, sizeof *y);

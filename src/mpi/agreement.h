@@ -121,10 +121,20 @@ static void adx_mpi_tell(ad_mpi *c)
         adx_mpi_tell_first(c);
 }
 
+// Fails if a branch was refused, which cannot tell other ranks itself.
+static void adx_mpi_end_branches(ad_mpi *c)
+{
+    if (!c->branched)
+        return;
+    c->branched = false;
+    adx_mpi_stop(c, ADREV_EBUSY, ADX_MPI_IN_BRANCH);
+}
+
 // Reads notes. Returns whether to go on.
 static bool adx_mpi_look(ad_mpi *c)
 {
     MPI_Status status;
+    adx_mpi_end_branches(c);
     if (c->watch_parts > 0 && !c->stopped)
         adx_mpi_tell(c);
     while (!c->broken && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE,
@@ -270,6 +280,7 @@ static ad_status adx_mpi_settled(ad_mpi *c, ad_status mine, bool strict)
 static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
                                bool strict)
 {
+    adx_mpi_end_branches(c);
     if (mine != ADREV_OK)
         adx_mpi_stop(c, mine, NULL);
     mine = adx_mpi_status_of(c);

@@ -11,12 +11,13 @@
  * before it is written anywhere. And a rank that waits lets others run that
  * share its processor.
  *
- *   needs   mpi/api
+ *   needs   parallel/pool mpi/api
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_BY_ID ADX_MPI_ID_TAGS
  *           ADX_MPI_LAST_ID ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
  *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
- *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_finished
- *           adx_mpi_rest adx_mpi_status_of adx_mpi_ready
+ *           adx_mpi_flag adx_mpi_count adx_mpi_real adx_mpi_ok adx_mpi_arrived
+ *           adx_mpi_finished adx_mpi_rest adx_mpi_status_of ADX_MPI_IN_BRANCH
+ *           adx_mpi_is_apart adx_mpi_ready
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -79,6 +80,14 @@ struct ad_mpi_request {
     uint64_t failures;          // of the communicator, when it was started
 };
 
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+typedef atomic_bool adx_mpi_flag;
+typedef atomic_size_t adx_mpi_count;
+#else
+typedef bool adx_mpi_flag;
+typedef size_t adx_mpi_count;
+#endif
+
 struct ad_mpi {
     ad_allocator memory;
     MPI_Comm data;
@@ -112,6 +121,7 @@ struct ad_mpi {
     size_t room_size;
     bool summing;               // parts of a sum are being computed
     unsigned sum_stamp;         // of its messages: 24 bits, as a float has
+    adx_mpi_flag branched;      // a branch was refused; others are not told yet
 
     // Sums of parts.
     size_t parts;               // for which the cuts are; 0: none
@@ -181,11 +191,37 @@ static ad_status adx_mpi_status_of(const ad_mpi *c)
 
 #define ADX_MPI_IN_PART "a part of ad_mpi_grad cannot exchange messages with " \
                         "other ranks"
+#define ADX_MPI_IN_BRANCH "a branch of a fork cannot exchange messages with " \
+                          "other ranks"
 
-// Whether all ranks can be asked for something. They cannot in a part of a sum:
-// other ranks compute other parts, and this may be one of several threads.
-static ad_status adx_mpi_ready(const ad_mpi *c)
+// Whether this is a branch, which may run on any thread.
+static bool adx_mpi_in_branch(void)
 {
-    return c == NULL ? ADREV_ENOTAPE
-         : c->summing ? ad_fail(ADREV_EBUSY, ADX_MPI_IN_PART) : ADREV_OK;
+    const ad_tape *t = adx_now.tape;
+#ifdef ADREV_PARALLEL_IMPLEMENTED
+    if (t == NULL)
+        return adx_mine.inside > 0;
+#endif
+    return t != NULL && t->open > 0;
+}
+
+// Whether this is a part of a sum or a branch.
+static bool adx_mpi_is_apart(const ad_mpi *c)
+{
+    return c->summing || adx_mpi_in_branch();
+}
+
+// Whether all ranks can be asked for something. They cannot in a part of a sum,
+// where other ranks compute other parts, nor in a branch: neither calls MPI, as
+// this may be one of several threads.
+static ad_status adx_mpi_ready(ad_mpi *c)
+{
+    if (c == NULL)
+        return ADREV_ENOTAPE;
+    if (!adx_mpi_is_apart(c))
+        return ADREV_OK;
+    if (c->summing)             // fails the part, whose sum tells the others
+        return ad_fail(ADREV_EBUSY, ADX_MPI_IN_PART);
+    c->branched = true;
+    return ad_fail(ADREV_EBUSY, ADX_MPI_IN_BRANCH);
 }

@@ -185,7 +185,7 @@ ADX_API ad_status ad_mpi_wait(ad_mpi *c, ad_mpi_request **request)
     ad_mpi_request *r = request == NULL ? NULL : *request;
     bool wrong = r == NULL || r->c != c || r->to != NULL;
     ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
-    if (wrong || c->summing)
+    if (wrong || adx_mpi_is_apart(c))
         return status;
     *request = NULL;
     if (status == ADREV_OK && r->exchange == NULL) {
@@ -360,7 +360,7 @@ ADX_API ad_status ad_mpi_halo_finish(ad_mpi *c, ad_mpi_request **request,
     bool wrong = r == NULL || r->c != c || r->to == NULL
               || adx_no_array(n, x) || adx_mpi_no_indices(r->m, r->to, n);
     ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
-    if (wrong || c->summing)
+    if (wrong || adx_mpi_is_apart(c))
         return status;
     *request = NULL;
     ad_rev *y = (ad_rev *)adx_take(&c->memory, r->m, sizeof *y);

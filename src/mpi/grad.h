@@ -9,14 +9,6 @@
  *   offers  adx_mpi_print
  * ========================================================================== */
 
-#ifdef ADREV_PARALLEL_IMPLEMENTED
-typedef atomic_bool adx_mpi_flag;
-typedef atomic_size_t adx_mpi_count;
-#else
-typedef bool adx_mpi_flag;
-typedef size_t adx_mpi_count;
-#endif
-
 // What one call of ad_mpi_grad computes.
 typedef struct adx_mpi_task {
     ad_mpi *c;

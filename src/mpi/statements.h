@@ -87,13 +87,11 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
     if (c == NULL)
         return ad_fail(ADREV_ENOTAPE, "a statement with messages: ad_mpi is "
                        "NULL");
-    if (c->summing) {           // fails the part, whose sum tells the others
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK) {
         adx_mpi_spoil(m, y);
-        return adx_mpi_ready(c);
+        return status;
     }
-    if (t != NULL && t->open > 0)
-        return adx_mpi_fail(c, ADREV_EBUSY, "a branch of a fork cannot exchange "
-                            "messages with other ranks", m, y);
     if (adx_always_status() != ADREV_OK)
         return adx_mpi_fail(c, t->status, ad_tape_reason(t), m, y);
     if (wrong)

@@ -32,6 +32,51 @@ static void branch(size_t i, void *ctx)
         ad_ignore(ad_mpi_allreduce(c, ADREV_MPI_SUM, 1, &part[i], &part[i]));
 }
 
+// Branches without a tape, and on threads of a pool: none of them calls MPI, so
+// nobody is told before the fork is over.
+static ad_status busy[3];
+static bool told;
+
+static void odd_branch(size_t i, void *ctx)
+{
+    ad_mpi_request **posted = ctx;
+    ad_rev y = ad_rec(ad_mul(x, i + 1));
+    busy[i] = i == 0 ? ad_mpi_wait(c, posted)
+            : i == 1 ? ad_mpi_allreduce(c, ADREV_MPI_SUM, 1, &y, &y)
+            : ad_mpi_agree(c, ADREV_OK);
+    if (c->stopped)
+        told = true;
+}
+
+// Only rank 0 has branches; the other ranks wait for it in a reduction.
+static void test_branches(ad_tape *t, bool recorded, const char *what)
+{
+    ad_mpi_request *posted;
+    ad_rev y, got;
+    const bool here = ranks_rank == 0;
+    ad_tape_clear(t);
+    x = ad_input(ranks_rank + 1);
+    CHECK(ad_mpi_irecv(c, 0, 1, &got, &posted) == ADREV_OK, "irecv");
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!recorded)
+        ad_use(NULL);
+    if (here)
+        ad_fork_n(3, odd_branch, &posted);
+    for (int i = 0; here && i < 3; i++)
+        CHECK(busy[i] == ADREV_EBUSY, "%s %d: %s", what, i,
+              ad_message(busy[i]));
+    CHECK(!told && posted != NULL, "%s: MPI was called", what);
+    const ad_status want = here ? ADREV_EBUSY : ADREV_EREMOTE;
+    ad_status s = ad_mpi_allreduce(c, ADREV_MPI_SUM, 1, &x, &y);
+    CHECK(s == want, "%s: %s", what, ad_message(s));
+    s = ad_mpi_agree(c, ADREV_OK);
+    CHECK(s == want, "%s: %s", what, ad_message(s));
+    ad_use(t);
+    CHECK(ad_mpi_wait(c, &posted) != ADREV_OK && posted == NULL, "%s", what);
+    ad_ignore(ad_mpi_agree(c, ADREV_OK));
+    ad_tape_clear(t);
+}
+
 // After what failed on all ranks alike: the tape says why, and the next program
 // works.
 static void check(ad_tape *t, ad_status want, const char *what)
@@ -131,9 +176,13 @@ int main(int argc, char **argv)
     check(t, ADREV_EBUSY, "a branch");
 
     test_parts(t);
+    test_branches(t, true, "a branch");
+    test_branches(t, false, "a branch without a tape");
     ad_pool *pool = ad_pool_new(2);
     CHECK(ad_pool_use(pool) == ADREV_OK, "a pool");
     test_parts(t);
+    test_branches(t, true, "a branch on a pool");
+    test_branches(t, false, "a branch on a pool without a tape");
     ad_ignore(ad_pool_use(NULL));
     ad_pool_free(pool);
     check(t, ADREV_OK, "parts");
