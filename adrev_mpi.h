@@ -161,7 +161,9 @@ ADX_TRY ad_status ad_mpi_agree(ad_mpi *c, ad_status mine);
 //   see          docs/mpi.md, tests/mpi/killed.c
 ADX_API bool ad_mpi_all(ad_mpi *c, bool mine);
 
-// What ended the last query or call: a sentence; never NULL.
+// What ended the last query or call: a sentence; never NULL. After a success it
+// says so. If a part of a sum failed, it is the reason of that part's tape
+// (ad_fail), whose text must then outlive the part.
 ADX_API const char *ad_mpi_reason(const ad_mpi *c);
 
 // Messages that this rank has sent so far: statements, sweeps and sums, not
@@ -941,6 +943,8 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
         c->why = differ ? "ranks ask for different things, or sizes differ"
                         : ad_message(ADREV_EREMOTE);
     }
+    if (mine == ADREV_OK && worst == ADREV_OK)
+        c->why = ad_message(ADREV_OK);
     memset(c->met, 0, (size_t)c->size * sizeof *c->met);
     c->own = ADREV_OK;
     c->epoch++;
@@ -1139,9 +1143,14 @@ static bool adx_mpi_receive(ad_mpi *c, int from, int tag, unsigned stamp,
     if (have > 0)
         memcpy(to, c->spare + ADX_MPI_FRONT, have * sizeof *to);
     while (have < n) {
-        if (!adx_mpi_await(c, from, tag, &count)
-            || (size_t)count > n - have
-            || !adx_mpi_take_piece(c, from, tag, count, to + have))
+        if (!adx_mpi_await(c, from, tag, &count))
+            return false;
+        if ((size_t)count > n - have) {
+            adx_mpi_stop(c, ADREV_ESHAPE, "a message has more pieces than its "
+                         "length: ranks have different ADREV_MPI_PIECE");
+            return false;
+        }
+        if (!adx_mpi_take_piece(c, from, tag, count, to + have))
             return false;
         have += (size_t)count;
     }
@@ -1719,6 +1728,7 @@ typedef struct adx_mpi_chunk {
     adx_mpi_task *task;
     uint64_t begin, end;
     ad_status status;
+    const char *why;            // it failed; NULL: only the status says it
     adx_mpi_row row;
 } adx_mpi_chunk;
 
@@ -1787,6 +1797,8 @@ static void adx_mpi_do_chunk(adx_mpi_chunk *p)
     ad_tape *t = in == NULL ? NULL : ad_tape_new_with(memory);
     ad_tape *before = ad_use(t);
     p->status = t == NULL ? ADREV_ENOMEM : adx_mpi_parts(p, t, in);
+    if (t != NULL && t->status != ADREV_OK && t->status == p->status)
+        p->why = ad_tape_reason(t);
     ad_use(before);
     ad_tape_free(t);
     adx_drop(memory, in);
@@ -1814,6 +1826,28 @@ static void adx_mpi_call_chunk(size_t i, void *user)
     adx_mpi_do_chunk((adx_mpi_chunk *)user + i);
 }
 
+// The rows of all chunks become one, that of the first; after a failure they are
+// freed. So they are if the sum was stopped: then they have gaps, and together
+// more nodes than a row has room for.
+static ad_status adx_mpi_join_chunks(adx_mpi_task *k, size_t chunks,
+                                     adx_mpi_chunk chunk[])
+{
+    const adx_mpi_chunk *failed = NULL;
+    for (size_t i = 0; failed == NULL && i < chunks; i++)
+        failed = chunk[i].status != ADREV_OK ? &chunk[i] : NULL;
+    for (size_t i = 1; i < chunks; i++) {
+        adx_mpi_row *row = &chunk[i].row;
+        for (size_t j = 0; !k->stop && j < row->count; j++)
+            adx_mpi_push(&chunk[0].row, row->node[j]);
+        row->count = k->stop ? row->count : 0;
+        adx_mpi_free_row(row);
+    }
+    if (failed == NULL)
+        return ADREV_OK;
+    adx_mpi_stop(k->c, failed->status, failed->why);
+    return failed->status;
+}
+
 // Does the parts of this rank. They become one row, that of the first chunk.
 static ad_status adx_mpi_own_parts(adx_mpi_task *k, size_t chunks,
                                    adx_mpi_chunk chunk[])
@@ -1837,16 +1871,7 @@ static ad_status adx_mpi_own_parts(adx_mpi_task *k, size_t chunks,
     else
 #endif
         adx_mpi_call_chunk(0, chunk);
-    ad_status status = chunk[0].status;
-    for (size_t i = 1; i < chunks; i++) {
-        adx_mpi_row *row = &chunk[i].row;
-        status = status == ADREV_OK ? chunk[i].status : status;
-        for (size_t j = 0; status == ADREV_OK && j < row->count; j++)
-            adx_mpi_push(&chunk[0].row, row->node[j]);
-        row->count = status == ADREV_OK ? 0 : row->count;
-        adx_mpi_free_row(row);
-    }
-    return status;
+    return adx_mpi_join_chunks(k, chunks, chunk);
 }
 
 /* --- moving parts between ranks ------------------------------------------ */
@@ -2018,8 +2043,10 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
     ad_real *all = NULL;
     status = wrong ? ADREV_ESHAPE : adx_mpi_do_task(&k, &all);
     status = adx_mpi_agree(c, status, print, false);
-    if (status == ADREV_OK && all[k.length - 1] == 0)
+    if (status == ADREV_OK && all[k.length - 1] == 0) {
         status = ADREV_EPASSIVE;        // on all ranks: no failure of one
+        c->why = ad_message(status);
+    }
     if (status == ADREV_OK)
         adx_mpi_deliver(&k, all, y, g);
     adx_drop(&c->memory, all);
@@ -2123,7 +2150,10 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
     if (wrong)
         return adx_mpi_fail(c, ADREV_ESHAPE, "a message: an array, a rank or a "
                             "length is impossible", m, y);
-    return adx_mpi_look(c) ? ADREV_OK : adx_mpi_refuse(c, m, y);
+    if (!adx_mpi_look(c))
+        return adx_mpi_refuse(c, m, y);
+    c->why = ad_message(ADREV_OK);
+    return ADREV_OK;
 }
 
 // With ADREV_DEBUG: whether the rank before this one makes the same collective
@@ -2958,6 +2988,9 @@ typedef struct adx_mpi_tree_sum {
     size_t n;
     bool partial;               // partials follow; otherwise all are 1
 } adx_mpi_tree_sum;
+
+_Static_assert(sizeof(adx_mpi_tree_sum) % _Alignof(ad_real) == 0,
+               "partials must be aligned");
 
 static const ad_real *adx_mpi_partials(const adx_mpi_tree_sum *s)
 {

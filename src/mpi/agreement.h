@@ -301,6 +301,8 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
         c->why = differ ? "ranks ask for different things, or sizes differ"
                         : ad_message(ADREV_EREMOTE);
     }
+    if (mine == ADREV_OK && worst == ADREV_OK)
+        c->why = ad_message(ADREV_OK);
     memset(c->met, 0, (size_t)c->size * sizeof *c->met);
     c->own = ADREV_OK;
     c->epoch++;

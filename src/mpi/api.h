@@ -86,7 +86,9 @@ ADX_TRY ad_status ad_mpi_agree(ad_mpi *c, ad_status mine);
 //   see          docs/mpi.md, tests/mpi/killed.c
 ADX_API bool ad_mpi_all(ad_mpi *c, bool mine);
 
-// What ended the last query or call: a sentence; never NULL.
+// What ended the last query or call: a sentence; never NULL. After a success it
+// says so. If a part of a sum failed, it is the reason of that part's tape
+// (ad_fail), whose text must then outlive the part.
 ADX_API const char *ad_mpi_reason(const ad_mpi *c);
 
 // Messages that this rank has sent so far: statements, sweeps and sums, not

@@ -30,6 +30,7 @@ typedef struct adx_mpi_chunk {
     adx_mpi_task *task;
     uint64_t begin, end;
     ad_status status;
+    const char *why;            // it failed; NULL: only the status says it
     adx_mpi_row row;
 } adx_mpi_chunk;
 
@@ -98,6 +99,8 @@ static void adx_mpi_do_chunk(adx_mpi_chunk *p)
     ad_tape *t = in == NULL ? NULL : ad_tape_new_with(memory);
     ad_tape *before = ad_use(t);
     p->status = t == NULL ? ADREV_ENOMEM : adx_mpi_parts(p, t, in);
+    if (t != NULL && t->status != ADREV_OK && t->status == p->status)
+        p->why = ad_tape_reason(t);
     ad_use(before);
     ad_tape_free(t);
     adx_drop(memory, in);
@@ -125,6 +128,28 @@ static void adx_mpi_call_chunk(size_t i, void *user)
     adx_mpi_do_chunk((adx_mpi_chunk *)user + i);
 }
 
+// The rows of all chunks become one, that of the first; after a failure they are
+// freed. So they are if the sum was stopped: then they have gaps, and together
+// more nodes than a row has room for.
+static ad_status adx_mpi_join_chunks(adx_mpi_task *k, size_t chunks,
+                                     adx_mpi_chunk chunk[])
+{
+    const adx_mpi_chunk *failed = NULL;
+    for (size_t i = 0; failed == NULL && i < chunks; i++)
+        failed = chunk[i].status != ADREV_OK ? &chunk[i] : NULL;
+    for (size_t i = 1; i < chunks; i++) {
+        adx_mpi_row *row = &chunk[i].row;
+        for (size_t j = 0; !k->stop && j < row->count; j++)
+            adx_mpi_push(&chunk[0].row, row->node[j]);
+        row->count = k->stop ? row->count : 0;
+        adx_mpi_free_row(row);
+    }
+    if (failed == NULL)
+        return ADREV_OK;
+    adx_mpi_stop(k->c, failed->status, failed->why);
+    return failed->status;
+}
+
 // Does the parts of this rank. They become one row, that of the first chunk.
 static ad_status adx_mpi_own_parts(adx_mpi_task *k, size_t chunks,
                                    adx_mpi_chunk chunk[])
@@ -148,16 +173,7 @@ static ad_status adx_mpi_own_parts(adx_mpi_task *k, size_t chunks,
     else
 #endif
         adx_mpi_call_chunk(0, chunk);
-    ad_status status = chunk[0].status;
-    for (size_t i = 1; i < chunks; i++) {
-        adx_mpi_row *row = &chunk[i].row;
-        status = status == ADREV_OK ? chunk[i].status : status;
-        for (size_t j = 0; status == ADREV_OK && j < row->count; j++)
-            adx_mpi_push(&chunk[0].row, row->node[j]);
-        row->count = status == ADREV_OK ? 0 : row->count;
-        adx_mpi_free_row(row);
-    }
-    return status;
+    return adx_mpi_join_chunks(k, chunks, chunk);
 }
 
 /* --- moving parts between ranks ------------------------------------------ */
@@ -329,8 +345,10 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
     ad_real *all = NULL;
     status = wrong ? ADREV_ESHAPE : adx_mpi_do_task(&k, &all);
     status = adx_mpi_agree(c, status, print, false);
-    if (status == ADREV_OK && all[k.length - 1] == 0)
+    if (status == ADREV_OK && all[k.length - 1] == 0) {
         status = ADREV_EPASSIVE;        // on all ranks: no failure of one
+        c->why = ad_message(status);
+    }
     if (status == ADREV_OK)
         adx_mpi_deliver(&k, all, y, g);
     adx_drop(&c->memory, all);

@@ -191,9 +191,14 @@ static bool adx_mpi_receive(ad_mpi *c, int from, int tag, unsigned stamp,
     if (have > 0)
         memcpy(to, c->spare + ADX_MPI_FRONT, have * sizeof *to);
     while (have < n) {
-        if (!adx_mpi_await(c, from, tag, &count)
-            || (size_t)count > n - have
-            || !adx_mpi_take_piece(c, from, tag, count, to + have))
+        if (!adx_mpi_await(c, from, tag, &count))
+            return false;
+        if ((size_t)count > n - have) {
+            adx_mpi_stop(c, ADREV_ESHAPE, "a message has more pieces than its "
+                         "length: ranks have different ADREV_MPI_PIECE");
+            return false;
+        }
+        if (!adx_mpi_take_piece(c, from, tag, count, to + have))
             return false;
         have += (size_t)count;
     }

@@ -23,6 +23,9 @@ typedef struct adx_mpi_tree_sum {
     bool partial;               // partials follow; otherwise all are 1
 } adx_mpi_tree_sum;
 
+_Static_assert(sizeof(adx_mpi_tree_sum) % _Alignof(ad_real) == 0,
+               "partials must be aligned");
+
 static const ad_real *adx_mpi_partials(const adx_mpi_tree_sum *s)
 {
     return s->partial ? (const ad_real *)(const void *)(s + 1) : NULL;

@@ -97,7 +97,10 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
     if (wrong)
         return adx_mpi_fail(c, ADREV_ESHAPE, "a message: an array, a rank or a "
                             "length is impossible", m, y);
-    return adx_mpi_look(c) ? ADREV_OK : adx_mpi_refuse(c, m, y);
+    if (!adx_mpi_look(c))
+        return adx_mpi_refuse(c, m, y);
+    c->why = ad_message(ADREV_OK);
+    return ADREV_OK;
 }
 
 // With ADREV_DEBUG: whether the rank before this one makes the same collective

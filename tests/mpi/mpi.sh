@@ -80,7 +80,7 @@ run 4 plate
 run 2 plate
 run 3 failures
 run 2 failures "-DADREV_DEBUG=1"
-run 2 refused
+run 2 refused "-fsanitize=bounds -fsanitize-undefined-trap-on-error"
 for program in grad statements plate failures refused; do
     rm -f "$dir/$program"
 done

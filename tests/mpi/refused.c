@@ -99,6 +99,70 @@ static void check(ad_tape *t, ad_status want, const char *what)
 
 /* --- parts of a sum ------------------------------------------------------ */
 
+// Even chunks of parts first, so that those which are stopped leave gaps.
+static void even_first(size_t n, ad_call_fn *call, void *arg, void *user)
+{
+    (void)user;
+    for (size_t odd = 0; odd < 2; odd++)
+        for (size_t i = odd; i < n; i += 2)
+            call(i, arg);
+}
+
+static bool watch(size_t done, size_t parts, void *user)
+{
+    (void)user;
+    return done < parts / 2;
+}
+
+static ad_rev square(size_t i, const ad_rev *in, void *ctx)
+{
+    (void)ctx;
+    return ad_rec(ad_mul(ad_sqr(in[0]), (ad_real)i));
+}
+
+static ad_rev failing(size_t i, const ad_rev *in, void *ctx)
+{
+    ad_ignore(ad_fail(ADREV_ENONFINITE, "a part on purpose"));
+    return square(i, in, ctx);
+}
+
+static ad_rev constant(size_t i, const ad_rev *in, void *ctx)
+{
+    (void)in, (void)ctx;
+    return (ad_rev){ .v = (ad_real)i };
+}
+
+// A sum that is stopped has more nodes than a row; mpi.sh has their bounds
+// checked. And what a rank says of sums.
+static void test_stopped(void)
+{
+    ad_real at = 2, y, g = 0;
+    const size_t parts = 64 * 43;       // chunks of 43 have rows of several
+    ad_mpi *one = ad_mpi_new(MPI_COMM_SELF);
+    CHECK(ad_executor_use(even_first, NULL) == ADREV_OK, "an executor");
+    ad_mpi_watch(one, 0, watch, NULL);
+    ad_status s = ad_mpi_grad(one, parts, square, NULL, 1, &at, &y, &g);
+    CHECK(s == ADREV_EEXTERNAL, "stopped: %s", ad_message(s));
+    ad_mpi_watch(one, 0, NULL, NULL);
+    CHECK(ad_executor_use(NULL, NULL) == ADREV_OK, "no executor");
+    s = ad_mpi_grad(one, 4, failing, NULL, 1, &at, &y, &g);
+    CHECK(s == ADREV_ENONFINITE && strcmp(ad_mpi_reason(one),
+                                          "a part on purpose") == 0,
+          "%s: %s", ad_message(s), ad_mpi_reason(one));
+    s = ad_mpi_grad(one, 4, square, NULL, 1, &at, &y, &g);
+    CHECK(s == ADREV_OK && g == 24 && strcmp(ad_mpi_reason(one),
+                                             ad_message(ADREV_OK)) == 0,
+          "%s, %g: %s", ad_message(s), (double)g, ad_mpi_reason(one));
+    s = ad_mpi_grad(one, 4, constant, NULL, 1, &at, &y, &g);
+    CHECK(s == ADREV_EPASSIVE && strcmp(ad_mpi_reason(one), ad_message(s)) == 0,
+          "%s: %s", ad_message(s), ad_mpi_reason(one));
+    ad_rev x1 = {0};
+    CHECK(ad_mpi_bcast(one, 0, 1, &x1) == ADREV_OK
+          && strcmp(ad_mpi_reason(one), ad_message(ADREV_OK)) == 0, "%s",
+          ad_mpi_reason(one));
+    ad_mpi_free(one);
+}
+
 static ad_mpi_request *posted;
 
 enum { WAYS = 10 };
@@ -176,6 +240,7 @@ int main(int argc, char **argv)
     check(t, ADREV_EBUSY, "a branch");
 
     test_parts(t);
+    test_stopped();
     test_branches(t, true, "a branch");
     test_branches(t, false, "a branch without a tape");
     ad_pool *pool = ad_pool_new(2);
