@@ -15,7 +15,7 @@ static void adx_reset_tape(ad_tape *t, adx_context *c)
         adx_destroy(t, 0);
     if (adx_annex_of(t) != NULL)
         adx_annex_of(t)->clear(t);
-    if (t->status != ADREV_OK)
+    if (t->status != ADREV_OK || t->failure.file != NULL)    // rewound
         memset(&t->failure, 0, sizeof t->failure);
     t->status = ADREV_OK;
     t->segments = 1;
@@ -260,8 +260,6 @@ static void adx_return_to(ad_tape *t, const ad_mark *mark)
     t->most = bytes > t->most ? bytes : t->most;
     t->scratch = mark->adx_scratch;
     t->one_way = mark->adx_one_way;
-    if (t->status != mark->adx_status)
-        memset(&t->failure, 0, sizeof t->failure);
     t->status = mark->adx_status;
     t->block = (adx_block *)mark->adx_block;
     t->sealed = (uint16_t *)mark->adx_head;

@@ -117,6 +117,13 @@ static void test_foreign(void)
     ad_tape_clear(t);
     ad_tape_failed_at(t, &file, &line);
     CHECK(file == NULL && line == 0, "a cleared tape: got line %d", line);
+    const ad_mark mark = ad_tape_mark(t);
+    DROP(ad_rec(ad_mul(old, old))); here = __LINE__;
+    CHECK(ad_tape_rewind(t, mark) == ADREV_OK, "rewound");
+    check_failure(t, here, "after a rewind");
+    ad_tape_clear(t);
+    ad_tape_failed_at(t, &file, &line);
+    CHECK(file == NULL && line == 0, "rewound and cleared: got line %d", line);
     DROP(ad_rec(ad_mul(old, old))); here = __LINE__;
     ad_tape_failure(t, &file, &line);       // the old name
     CHECK(file != NULL && line == here, "old name: got line %d, want %d", line,
