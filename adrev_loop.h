@@ -177,6 +177,7 @@ typedef struct ad_store {
     size_t every;           // the state before each every-th step is put;
                             // between two of them the schedule is followed
     bool resume;            // the store may outlive the process: see below
+    bool (*agree)(void *user, bool mine);   // of several processes: see below
 } ad_store;
 
 // A store with `resume` also gets the adjoints that a reverse sweep carries,
@@ -193,8 +194,11 @@ typedef struct ad_store {
 // Numbers are those of states, times 3, and one or two more. Whatever the step
 // uses through ctx must be the same, since nobody compares it. `replays` are not
 // used: steps are recorded anew for each `every` of them. In a program of
-// several processes (statements with `always`), if get fails on one of them it
-// must fail on all: let them agree there.
+// several processes (statements with `always`) all must go on from the same
+// step, though one of them may have less in its store, or what is damaged or of
+// another run. So before adjoints are taken, agree is called with whether this
+// process has the right ones, and returns whether all have. NULL: there is one
+// process.
 
 typedef struct ad_schedule {
     ad_schedule_kind kind;
@@ -3683,21 +3687,31 @@ static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
                       sizeof head + bytes);
 }
 
-// Takes the adjoints of range i out of the store. False: they are not there, or
-// not those of this sweep.
+// Fetches adjoints. False: they are not there, or not those of this sweep.
+static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,
+                               size_t bytes)
+{
+    const ad_store *store = k->scan->schedule.store;
+    adx_adjoints_head head;
+    if (!store->get(store->user, (size_t)stamp->number, k->adjoints,
+                    sizeof head + bytes))
+        return false;
+    memcpy(&head, k->adjoints, sizeof head);
+    return memcmp(&head.stamp, stamp, sizeof *stamp) == 0
+        && head.sum == adx_mix_bytes(0, bytes, k->adjoints + sizeof head);
+}
+
+// Takes the adjoints of range i out of the store. False: this process does not
+// have them, or another one.
 static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
 {
     const ad_store *store = k->scan->schedule.store;
     const adx_stamp stamp = adx_stamp_adjoints(k, i);
-    adx_adjoints_head head;
-    ad_real *at = (ad_real *)(void *)(k->adjoints + sizeof head);
+    ad_real *at = (ad_real *)(void *)(k->adjoints + sizeof(adx_adjoints_head));
     size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, NULL, false);
-    if (!store->get(store->user, (size_t)stamp.number, k->adjoints,
-                    sizeof head + bytes))
-        return false;
-    memcpy(&head, k->adjoints, sizeof head);
-    if (memcmp(&head.stamp, &stamp, sizeof stamp) != 0
-        || head.sum != adx_mix_bytes(0, bytes, at))
+    bool mine = adx_fetch_adjoints(k, &stamp, bytes);
+    bool all = store->agree == NULL || store->agree(store->user, mine);
+    if (!mine || !all)
         return false;
     adx_list_adjoints(k, from, to, at, true);
     k->scan->report->resumed += to - from;

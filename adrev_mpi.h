@@ -154,8 +154,8 @@ ADX_API int ad_mpi_size(const ad_mpi *c);
 ADX_TRY ad_status ad_mpi_agree(ad_mpi *c, ad_status mine);
 
 // Whether `mine` is true on all ranks, and none has failed. Collective. Unlike
-// ad_mpi_agree it may be called in the middle of a sweep: in the get of a scan's
-// store, whose states all ranks must have, or none (ad_store).
+// ad_mpi_agree it may be called in the middle of a sweep: in the `agree` of a
+// scan's store, whose adjoints all ranks must have, or none (ad_store).
 //
 //   returns      of c NULL: mine
 //   see          docs/mpi.md, tests/mpi/killed.c

@@ -107,6 +107,7 @@ typedef struct ad_store {
     size_t every;           // the state before each every-th step is put;
                             // between two of them the schedule is followed
     bool resume;            // the store may outlive the process: see below
+    bool (*agree)(void *user, bool mine);   // of several processes: see below
 } ad_store;
 
 // A store with `resume` also gets the adjoints that a reverse sweep carries,
@@ -123,8 +124,11 @@ typedef struct ad_store {
 // Numbers are those of states, times 3, and one or two more. Whatever the step
 // uses through ctx must be the same, since nobody compares it. `replays` are not
 // used: steps are recorded anew for each `every` of them. In a program of
-// several processes (statements with `always`), if get fails on one of them it
-// must fail on all: let them agree there.
+// several processes (statements with `always`) all must go on from the same
+// step, though one of them may have less in its store, or what is damaged or of
+// another run. So before adjoints are taken, agree is called with whether this
+// process has the right ones, and returns whether all have. NULL: there is one
+// process.
 
 typedef struct ad_schedule {
     ad_schedule_kind kind;

@@ -115,21 +115,31 @@ static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
                       sizeof head + bytes);
 }
 
-// Takes the adjoints of range i out of the store. False: they are not there, or
-// not those of this sweep.
+// Fetches adjoints. False: they are not there, or not those of this sweep.
+static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,
+                               size_t bytes)
+{
+    const ad_store *store = k->scan->schedule.store;
+    adx_adjoints_head head;
+    if (!store->get(store->user, (size_t)stamp->number, k->adjoints,
+                    sizeof head + bytes))
+        return false;
+    memcpy(&head, k->adjoints, sizeof head);
+    return memcmp(&head.stamp, stamp, sizeof *stamp) == 0
+        && head.sum == adx_mix_bytes(0, bytes, k->adjoints + sizeof head);
+}
+
+// Takes the adjoints of range i out of the store. False: this process does not
+// have them, or another one.
 static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
 {
     const ad_store *store = k->scan->schedule.store;
     const adx_stamp stamp = adx_stamp_adjoints(k, i);
-    adx_adjoints_head head;
-    ad_real *at = (ad_real *)(void *)(k->adjoints + sizeof head);
+    ad_real *at = (ad_real *)(void *)(k->adjoints + sizeof(adx_adjoints_head));
     size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, NULL, false);
-    if (!store->get(store->user, (size_t)stamp.number, k->adjoints,
-                    sizeof head + bytes))
-        return false;
-    memcpy(&head, k->adjoints, sizeof head);
-    if (memcmp(&head.stamp, &stamp, sizeof stamp) != 0
-        || head.sum != adx_mix_bytes(0, bytes, at))
+    bool mine = adx_fetch_adjoints(k, &stamp, bytes);
+    bool all = store->agree == NULL || store->agree(store->user, mine);
+    if (!mine || !all)
         return false;
     adx_list_adjoints(k, from, to, at, true);
     k->scan->report->resumed += to - from;

@@ -34,6 +34,8 @@ static struct disk {
     size_t ends;            // at this put; 0: never
     enum ending how;
     size_t drops;
+    size_t agreements;      // with what this process has
+    size_t missing;         // at this one, another process does not; 0: never
     size_t failing;         // this put fails
     // what the program reports
     ad_status status;
@@ -68,6 +70,12 @@ static bool disk_get(void *user, size_t number, void *state, size_t bytes)
         return false;
     memcpy(state, disk->place[number].blob, bytes);
     return true;
+}
+
+static bool disk_agree(void *user, bool mine)
+{
+    (void)user;
+    return mine && ++disk->agreements != disk->missing;
 }
 
 static void disk_drop(void *user)
@@ -129,7 +137,8 @@ static ad_status run_task(const task *w)
     for (size_t i = 0; i < 4; i++)
         first[i] = ad_rec(ad_mul(x[0], 0.1 * (double)(i + 1)));
     const ad_store store = { .put = disk_put, .get = disk_get,
-                             .drop = disk_drop, .every = EVERY,
+                             .drop = disk_drop, .agree = disk_agree,
+                             .every = EVERY,
                              .resume = w->resume };
     const ad_scan_state state = { .size = 2, .initial = first, .last = last,
                                   .taps = 2, .tap = taps };
@@ -267,6 +276,29 @@ static void run_others(void)
           "%zu steps", disk->report.resumed);
 }
 
+// Another process of the program does not have what this one has: this one goes
+// on where the other one can, too.
+static void run_disagreeing(void)
+{
+    const task w = { .kind = 1, .start = 0.3, .weight = 1, .resume = true };
+    double want[N];
+    wipe();
+    CHECK(in_process(&w, 0, BEFORE), "the one");
+    memcpy(want, disk->g, sizeof want);
+    for (size_t i = 1; i <= RANGES; i += 4) {
+        disk->agreements = 0;
+        disk->missing = i;
+        memset(disk->g, 0, sizeof want);
+        CHECK(in_process(&w, 0, BEFORE) && disk->agreements == i
+                  && memcmp(disk->g, want, sizeof want) == 0,
+              "%zu agreements, \"%s\"", disk->agreements,
+              ad_message(disk->status));
+        CHECK(disk->report.resumed
+                  == (i == 1 ? 0 : STEPS - (RANGES - i + 1) * EVERY),
+              "%zu: %zu steps", i, disk->report.resumed);
+    }
+}
+
 // A put of adjoints that fails: the sweep fails, nothing is dropped, and the
 // next process goes on.
 static void run_failing(void)
@@ -299,6 +331,7 @@ int main(void)
     for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++)
         run_all_puts(&tasks[i]);
     run_others();
+    run_disagreeing();
     run_failing();
     return check_done("resume");
 }

@@ -3,11 +3,11 @@
 /* killed.c - a long reverse sweep on several ranks, whose states and adjoints
  * are kept in files. killed.sh ends it, and starts it again.
  *
- *     mpirun -n 2 killed DIR [RANK PUT]
+ *     mpirun -n 2 killed DIR [RANK PUT [SCALE]]
  *
  * Prints a hash of the gradients of all ranks, and how many steps were not
  * reversed again. If RANK is given, that rank kills itself at its put number
- * PUT.                                                                       */
+ * PUT; -1: none does. SCALE is of the inputs.                                */
 
 #define _POSIX_C_SOURCE 200809L
 #define ADREV_IMPLEMENTATION
@@ -50,7 +50,6 @@ static bool put(void *user, size_t number, const void *state, size_t bytes)
     return well && rename(part, name) == 0;
 }
 
-// What all ranks have, or none.
 static bool get(void *user, size_t number, void *state, size_t bytes)
 {
     char name[400];
@@ -60,7 +59,14 @@ static bool get(void *user, size_t number, void *state, size_t bytes)
     bool well = f != NULL && fread(state, 1, bytes, f) == bytes;
     if (f != NULL)
         fclose(f);
-    return ad_mpi_all(c, well);
+    return well;
+}
+
+// What all ranks have, or none.
+static bool agree(void *user, bool mine)
+{
+    (void)user;
+    return ad_mpi_all(c, mine);
 }
 
 /* --- the program ------------------------------------------------------------ */
@@ -84,17 +90,17 @@ static void step(ad_step *s, void *ctx)
                              ad_sub(u[i - 1], u[i + 1])))));
 }
 
-static ad_status run(double g[N + 2], size_t *resumed)
+static ad_status run(double scale, double g[N + 2], size_t *resumed)
 {
     const ad_store store = { .put = put, .get = get, .every = 3,
-                             .resume = true };
+                             .resume = true, .agree = agree };
     double at[N + 2];
     ad_rev x[N + 2], u[N + 2], part, all = {0};
     ad_scan_report report = {0};
     ad_tape *t = ad_tape_new();
     ad_use(t);
     for (int i = 0; i < N + 2; i++)
-        at[i] = sin(1.0 + i + N * ad_mpi_rank(c));
+        at[i] = scale * sin(1.0 + i + N * ad_mpi_rank(c));
     ad_inputs(N + 2, at, x);
     const ad_scan_state state = { .size = N + 2, .initial = x, .last = u };
     const ad_scan_desc scan = { .step = step, .steps = STEPS, .states = 1,
@@ -117,7 +123,7 @@ int main(int argc, char **argv)
     folder = argc > 1 ? argv[1] : ".";
     if (argc > 3 && atoi(argv[2]) == ad_mpi_rank(c))
         puts_left = atol(argv[3]);
-    ad_status s = run(g, &resumed);
+    ad_status s = run(argc > 4 ? atof(argv[4]) : 1, g, &resumed);
     uint64_t hash = 0, all = 0;
     for (int i = 0; i < N + 2; i++) {
         uint64_t bits;

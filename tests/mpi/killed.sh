@@ -59,6 +59,24 @@ for rank in 0 1; do
             [ "$resumed" -gt 0 ]
     done
 done
+
+# other inputs: a rank has adjoints of another run still, which are not taken
+rm -rf "$dir/files" "$dir/whole"
+mkdir "$dir/files" "$dir/whole"
+other=$(start "$dir/whole" -1 0 0.5)
+check "other inputs: $other" [ "${other% *}" != "$want" ]
+start "$dir/files" 0 14 > /dev/null
+start "$dir/files" 1 8 0.5 > /dev/null
+got=$(start "$dir/files" -1 0 0.5)
+check "stale files of one rank: $got, not $other" [ "${got% *}" = "${other% *}" ]
+
+# all is there, until a file of one rank is damaged: that of the fifth of eight
+# ranges of three steps. Both go on from the three behind it.
+got=$(start "$dir/files" -1 0 0.5)
+check "all files: $got" [ "$got" = "${other% *} 24" ]
+printf '#' | dd of="$dir/files/1.14" bs=1 seek=40 conv=notrunc 2> /dev/null
+got=$(start "$dir/files" -1 0 0.5)
+check "a damaged file: $got" [ "$got" = "${other% *} 9" ]
 rm -rf "$dir/files" "$dir/whole" "$dir/killed"
 echo "killed: $passed passed, $failed failed"
 [ "$failed" = 0 ]
