@@ -3122,7 +3122,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         uint64_t other = 0;                                                 \
         uint64_t any = 0;                                                   \
         ADX_SLOTS_##N(ADX_OTHER_VARIABLE)                                   \
-        return (other == 0) & (any >> 32 != 0) & (ADX_SINK == 0);       \
+        return (other == 0) & (any >> 32 != 0) & (ADX_SINK == 0);           \
     }                                                                       \
     ADX_INLINE bool ADX_NAME(fits, N)(const ad_expr_##N *e)                 \
     {                                                                       \
@@ -3405,11 +3405,11 @@ ADX_INLINE ad_rev ADX_NAME(node, dual)(const ad_expr_dual *e)
 #define ADX_NODE(x) ADX_CALL(node, x)(&(x))
 #if ADREV_TRACE
 #define ADX_WATCH(r, told)                                                  \
-    if (ADX_ACTIVE(adx_n) && ADX_UNLIKELY(ADX_TRACED))                   \
+    if (ADX_ACTIVE(adx_n) && ADX_UNLIKELY(ADX_TRACED))                      \
         ADX_CALL(watch, r)(&(r), told);
 #define ADX_OBSERVE(code, v, x, y)                                          \
     if (ADX_ACTIVE(ADX_WIDTH(x) + ADX_WIDTH(y))                             \
-        && ADX_UNLIKELY(ADX_TRACED))                                     \
+        && ADX_UNLIKELY(ADX_TRACED))                                        \
         adx_observed(code, v, ADX_NODE(x), ADX_NODE(y));
 #else
 #define ADX_WATCH(r, told)
@@ -3506,13 +3506,13 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
 #define ADX_DEFINE(N)                                                       \
     ADX_INLINE ad_real ADX_NAME(plain, N)(ad_expr_##N e)                    \
     {                                                                       \
-        if (ADREV_TRACE && ADX_UNLIKELY(ADX_TRACED))                     \
+        if (ADREV_TRACE && ADX_UNLIKELY(ADX_TRACED))                        \
             return adx_plain_rev(ADX_NAME(node, N)(&e));                    \
         return e.head.v;                                                    \
     }                                                                       \
     ADX_INLINE ad_rev ADX_NAME(detach, N)(ad_expr_##N e)                    \
     {                                                                       \
-        if (ADREV_TRACE && ADX_UNLIKELY(ADX_TRACED))                     \
+        if (ADREV_TRACE && ADX_UNLIKELY(ADX_TRACED))                        \
             return adx_detach_rev(ADX_NAME(node, N)(&e));                   \
         return adx_passive(e.head.v);                                       \
     }                                                                       \
@@ -3652,7 +3652,7 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
         ADX_LET adx_y_ = -(ad_real)adx_k_
 #if ADREV_TRACE
 #define ADX_KEEP_EXPONENT                                                   \
-        if (ADX_ACTIVE(ADX_WIDTH(adx_t)) && ADX_UNLIKELY(ADX_TRACED))    \
+        if (ADX_ACTIVE(ADX_WIDTH(adx_t)) && ADX_UNLIKELY(ADX_TRACED))       \
             adx_observed_exponent(ADX_NODE(adx_t), adx_k_);
 #else
 #define ADX_KEEP_EXPONENT
@@ -4132,9 +4132,10 @@ typedef struct adx_each_op {
 ADREV_OPS(ADX_DEFINE)
 ADREV_STEPS(ADX_DEFINE)
 #undef ADX_DEFINE
-ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a, ptrdiff_t inca,
-                        const ad_rev *b, ptrdiff_t incb, const ad_rev *c,
-                        ptrdiff_t incc, ad_rev *y, ptrdiff_t incy);
+ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
+                        ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                        const ad_rev *c, ptrdiff_t incc, ad_rev *y,
+                        ptrdiff_t incy);
 
 // The row of a code. Where the compiler knows the code, it refers to the loops
 // of that row alone, so the linker leaves out all others: 49 kB of a firmware.
@@ -4168,7 +4169,7 @@ ADX_INLINE void adx_each(adx_each_op row, size_t n, const ad_rev *a,
 
 #if (defined __GNUC__ || defined __clang__) && defined __OPTIMIZE__
 #define ADX_EACH(each, op, ...)                                             \
-    (__builtin_constant_p(op) ? adx_##each(adx_each_op_of(op), __VA_ARGS__)     \
+    (__builtin_constant_p(op) ? adx_##each(adx_each_op_of(op), __VA_ARGS__) \
                               : (ad_##each)(op, __VA_ARGS__))
 #define ad_each(...)   ADX_EACH(each, __VA_ARGS__)
 #define ad_each_s(...) ADX_EACH(each_s, __VA_ARGS__)
@@ -10867,9 +10868,10 @@ static void adx_watch_steps(adx_each_op row, const adx_view *a)
 
 // The operation becomes one linear statement with n results and a span for each
 // operand. Sums and differences have a scale instead of partials.
-ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a, ptrdiff_t inca,
-                        const ad_rev *b, ptrdiff_t incb, const ad_rev *c,
-                        ptrdiff_t incc, ad_rev *y, ptrdiff_t incy)
+ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
+                        ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                        const ad_rev *c, ptrdiff_t incc, ad_rev *y,
+                        ptrdiff_t incy)
 {
     const size_t arity = row.arity;
     if (row.loops == NULL) {

@@ -322,9 +322,10 @@ static void adx_watch_steps(adx_each_op row, const adx_view *a)
 
 // The operation becomes one linear statement with n results and a span for each
 // operand. Sums and differences have a scale instead of partials.
-ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a, ptrdiff_t inca,
-                        const ad_rev *b, ptrdiff_t incb, const ad_rev *c,
-                        ptrdiff_t incc, ad_rev *y, ptrdiff_t incy)
+ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
+                        ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                        const ad_rev *c, ptrdiff_t incc, ad_rev *y,
+                        ptrdiff_t incy)
 {
     const size_t arity = row.arity;
     if (row.loops == NULL) {

@@ -369,7 +369,7 @@ ADX_INLINE bool adx_may_sum(unsigned n, ad_real d)
         uint64_t other = 0;                                                 \
         uint64_t any = 0;                                                   \
         ADX_SLOTS_##N(ADX_OTHER_VARIABLE)                                   \
-        return (other == 0) & (any >> 32 != 0) & (ADX_SINK == 0);       \
+        return (other == 0) & (any >> 32 != 0) & (ADX_SINK == 0);           \
     }                                                                       \
     ADX_INLINE bool ADX_NAME(fits, N)(const ad_expr_##N *e)                 \
     {                                                                       \

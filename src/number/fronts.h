@@ -173,9 +173,10 @@ typedef struct adx_each_op {
 ADREV_OPS(ADX_DEFINE)
 ADREV_STEPS(ADX_DEFINE)
 #undef ADX_DEFINE
-ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a, ptrdiff_t inca,
-                        const ad_rev *b, ptrdiff_t incb, const ad_rev *c,
-                        ptrdiff_t incc, ad_rev *y, ptrdiff_t incy);
+ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
+                        ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                        const ad_rev *c, ptrdiff_t incc, ad_rev *y,
+                        ptrdiff_t incy);
 
 // The row of a code. Where the compiler knows the code, it refers to the loops
 // of that row alone, so the linker leaves out all others: 49 kB of a firmware.
@@ -209,7 +210,7 @@ ADX_INLINE void adx_each(adx_each_op row, size_t n, const ad_rev *a,
 
 #if (defined __GNUC__ || defined __clang__) && defined __OPTIMIZE__
 #define ADX_EACH(each, op, ...)                                             \
-    (__builtin_constant_p(op) ? adx_##each(adx_each_op_of(op), __VA_ARGS__)     \
+    (__builtin_constant_p(op) ? adx_##each(adx_each_op_of(op), __VA_ARGS__) \
                               : (ad_##each)(op, __VA_ARGS__))
 #define ad_each(...)   ADX_EACH(each, __VA_ARGS__)
 #define ad_each_s(...) ADX_EACH(each_s, __VA_ARGS__)

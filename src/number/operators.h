@@ -193,11 +193,11 @@ ADX_INLINE ad_rev ADX_NAME(node, dual)(const ad_expr_dual *e)
 #define ADX_NODE(x) ADX_CALL(node, x)(&(x))
 #if ADREV_TRACE
 #define ADX_WATCH(r, told)                                                  \
-    if (ADX_ACTIVE(adx_n) && ADX_UNLIKELY(ADX_TRACED))                   \
+    if (ADX_ACTIVE(adx_n) && ADX_UNLIKELY(ADX_TRACED))                      \
         ADX_CALL(watch, r)(&(r), told);
 #define ADX_OBSERVE(code, v, x, y)                                          \
     if (ADX_ACTIVE(ADX_WIDTH(x) + ADX_WIDTH(y))                             \
-        && ADX_UNLIKELY(ADX_TRACED))                                     \
+        && ADX_UNLIKELY(ADX_TRACED))                                        \
         adx_observed(code, v, ADX_NODE(x), ADX_NODE(y));
 #else
 #define ADX_WATCH(r, told)
@@ -294,13 +294,13 @@ ADX_INLINE void ADX_NAME(choose, dual)(ad_expr_dual *r, bool c, adx_head *x,
 #define ADX_DEFINE(N)                                                       \
     ADX_INLINE ad_real ADX_NAME(plain, N)(ad_expr_##N e)                    \
     {                                                                       \
-        if (ADREV_TRACE && ADX_UNLIKELY(ADX_TRACED))                     \
+        if (ADREV_TRACE && ADX_UNLIKELY(ADX_TRACED))                        \
             return adx_plain_rev(ADX_NAME(node, N)(&e));                    \
         return e.head.v;                                                    \
     }                                                                       \
     ADX_INLINE ad_rev ADX_NAME(detach, N)(ad_expr_##N e)                    \
     {                                                                       \
-        if (ADREV_TRACE && ADX_UNLIKELY(ADX_TRACED))                     \
+        if (ADREV_TRACE && ADX_UNLIKELY(ADX_TRACED))                        \
             return adx_detach_rev(ADX_NAME(node, N)(&e));                   \
         return adx_passive(e.head.v);                                       \
     }                                                                       \
@@ -440,7 +440,7 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
         ADX_LET adx_y_ = -(ad_real)adx_k_
 #if ADREV_TRACE
 #define ADX_KEEP_EXPONENT                                                   \
-        if (ADX_ACTIVE(ADX_WIDTH(adx_t)) && ADX_UNLIKELY(ADX_TRACED))    \
+        if (ADX_ACTIVE(ADX_WIDTH(adx_t)) && ADX_UNLIKELY(ADX_TRACED))       \
             adx_observed_exponent(ADX_NODE(adx_t), adx_k_);
 #else
 #define ADX_KEEP_EXPONENT

@@ -8,21 +8,11 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 cc=$1
 flags=$2
 dir=$3
-passed=0
-failed=0
 mkdir -p "$dir"
 cd "$dir" || exit 1
-
-# count WHAT 0: it passed; anything else: it failed, and $dir/said says why
-count() {
-    if [ "$2" = 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "refused: $1:"
-        head -n 5 said
-    fi
-}
+dir=$(pwd)
+script=refused
+. "$root/tests/support/check.sh"
 
 # first WHAT WORDS COMMAND ...: it fails, and the first error has the words
 first() {

@@ -25,25 +25,12 @@ for flag in $2; do
         -O[12s]) level=$flag ;;
     esac
 done
-passed=0
-failed=0
 rm -rf "$dir"
 mkdir -p "$dir"
+script=firmware.sh
+. "$root/tests/support/check.sh"
 define=
 [ "$number" = float ] || define=-DDOUBLE
-
-# check NAME COMMAND ...
-check() {
-    name=$1
-    shift
-    if "$@" > "$dir/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "firmware.sh: $name"
-        head -n 10 "$dir/said"
-    fi
-}
 
 # Of a target: compiler and flags, the end of its tools' names, QEMU, the file
 # that starts it, and where its memory is.
@@ -182,27 +169,26 @@ if [ $more = 1 ]; then
 fi
 gcc "$here/compare.c" $define -o "$dir/compare" -lm || exit 1
 for program in $programs; do
-    case $(variants_of $program) in
-        *CODE*) check "$program: its C code" write_code $program ;;
+    variants=" $(variants_of $program) "
+    case $variants in *" CODE "*)
+        check "$program: its C code" write_code $program ;;
     esac
-    for variant in $(variants_of $program); do
+    for variant in $variants; do
         check "$program, $variant, host" on_host $program "$variant"
     done
-    case $(variants_of $program) in *HAND*)
+    case $variants in *" HAND "*)
         check "$program: the tape and by hand" "$dir/compare" 8 \
             "$dir/$program.HAND.host" "$dir/$program.TAPE.host" ;;
     esac
-done
-for program in $programs; do
-    case $(variants_of $program) in *CODE*)
+    case $variants in *" ARRAYS "*)
+        check "$program: arrays and by hand" "$dir/compare" 8 \
+            "$dir/$program.HAND.host" "$dir/$program.ARRAYS.host" ;;
+    esac
+    case $variants in *" CODE "*)
         check "$program: the tape and C code" "$dir/compare" 0 \
             "$dir/$program.CODE.host" "$dir/$program.TAPE.host" ;;
     esac
 done
-case $(variants_of network) in *ARRAYS*)
-    [ $more = 0 ] || check "network: arrays and by hand" "$dir/compare" 8 \
-        "$dir/network.HAND.host" "$dir/network.ARRAYS.host" ;;
-esac
 
 for name_of_target in $targets; do
     target "$name_of_target"

@@ -7,34 +7,20 @@
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$3
-passed=0
-failed=0
 mkdir -p "$dir"
+script=dialects.sh
+. "$root/tests/support/check.sh"
 if ! command -v clang > /dev/null 2>&1; then
     echo "dialects.sh: skipped, clang is not installed"
     echo "dialects.sh: 0 passed, 0 failed"
     exit 0
 fi
 
-# count NAME CONDITION ...
-count() {
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "dialects.sh: $name"
-        head -n 10 "$dir/log"
-    fi
-}
-
 # read_as FLAGS...: main.c by clang that says it has no GNU C. (INFINITY of
 # glibc is then 1e10000, of which clang warns.)
 read_as() {
     clang -std=c11 -fsyntax-only -Werror -Wno-literal-range "$@" -U__GNUC__ \
-        -U__clang__ -DADREV_NO_XXHASH -I"$root" "$dir/main.c" \
-        > "$dir/log" 2>&1
+        -U__clang__ -DADREV_NO_XXHASH -I"$root" "$dir/main.c"
 }
 
 for header in "$root"/adrev_[a-z]*.h "$root/adrev.h"; do
@@ -45,8 +31,8 @@ for header in "$root"/adrev_[a-z]*.h "$root/adrev.h"; do
     esac
     { echo '#define ADREV_IMPLEMENTATION'
       echo "#include \"$name\""; } > "$dir/main.c"
-    count "$name without GNU C" read_as
-    count "$name in Microsoft's dialect" read_as -fms-compatibility \
+    check "$name without GNU C" read_as
+    check "$name in Microsoft's dialect" read_as -fms-compatibility \
         -fms-extensions -D_MSC_VER=1900
 done
 
@@ -65,10 +51,10 @@ ad_fwd deep_forward(ad_fwd x)
     return ad_dual(ad_sin(ad_mul((x), ad_add(((ad_fwd){ 0 }), ad_select(
         ad_lt(x, 9), ad_floor(ad_add(x, 1)), ad_sqr((x)))))));
 }' > "$dir/main.c"
-count "ten operators, without GNU C" read_as
+check "ten operators, without GNU C" read_as
 bytes=$(clang -std=c11 -E -P -U__GNUC__ -U__clang__ -I"$root" "$dir/main.c" \
         | sed -n '/^ad_rev deep(ad_rev x)$/,/^}/p' | wc -c)
-echo "ten operators have $bytes bytes of text" > "$dir/log"
-count "the text of ten operators" [ "$bytes" -gt 400 -a "$bytes" -lt 8000 ]
+check "the text of ten operators, $bytes bytes" \
+    [ "$bytes" -gt 400 -a "$bytes" -lt 8000 ]
 
 echo "dialects.sh: $passed passed, $failed failed"

@@ -10,23 +10,10 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 cc=$1
 dir=$3
 prefix="$dir/a prefix"
-passed=0
-failed=0
 rm -rf "$dir"
 mkdir -p "$dir/program" "$dir/sub"
-
-# check NAME COMMAND ...
-check() {
-    name=$1
-    shift
-    if "$@" > "$dir/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "install.sh: $name"
-        head -n 20 "$dir/log"
-    fi
-}
+script=install.sh
+. "$root/tests/support/check.sh"
 
 # A tool that is not there is named.
 has() {

@@ -10,23 +10,10 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 cc=$1
 dir=$3
 case $cc in clang*) cxx=clang++${cc#clang} ;; *) cxx=g++${cc#gcc} ;; esac
-passed=0
-failed=0
 rm -rf "$dir"
 mkdir -p "$dir/all" "$dir/single"
-
-# check NAME COMMAND ...
-check() {
-    name=$1
-    shift
-    if "$@" > "$dir/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "single.sh: $name"
-        head -n 20 "$dir/log"
-    fi
-}
+script=single.sh
+. "$root/tests/support/check.sh"
 
 make -s -C "$root" single B="$dir/single"
 cat > "$dir/model.h" << 'END'
