@@ -29,7 +29,8 @@
  *
  * Each call is one external statement (ad_external): forward and reverse sweeps,
  * recorded functions, second derivatives (ad_fn_hvp, ad_fn_hessian). A sweep
- * solves with the factors that the call has kept; a replay factors again.
+ * solves with the factors that the call has kept; a replay factors again, once
+ * for all directions at a point.
  *
  * Matrices are those of the array statements of adrev.h: row by row, or with
  * strides (_s): element (i, j) of A is A[i*ars + j*acs], so that a leading
@@ -229,8 +230,8 @@ static inline void adx_lapack_potrs(size_t n, size_t k, const ad_real *L,
  *   needs   lapack/routines
  *   offers  adx_lapack_kind adx_lapack_call adx_lapack_moving
  *           adx_lapack_of_ints adx_lapack_full adx_lapack_lower
- *           adx_lapack_packed adx_lapack_constant adx_lapack_arrays
- *           adx_lapack_record adx_lapack_unpack adx_lapack_add_lower
+ *           adx_lapack_constant adx_lapack_arrays adx_lapack_record
+ *           adx_lapack_is_again adx_lapack_unpack adx_lapack_add_lower
  *           adx_lapack_add_mirrored adx_lapack_phi adx_lapack_eps
  *           adx_lapack_copy adx_lapack_clear adx_lapack_add adx_lapack_inner
  * ====================================================================== */
@@ -252,35 +253,35 @@ typedef struct adx_lapack_call {
     size_t operands;
     size_t results;
     size_t kept;                // numbers in f
-    size_t work;                // numbers that derivatives work with
+    size_t work;                // numbers that functions of the kind work with
+    size_t each;                // and more of them for each direction
     ad_real *f;                 // [kept] factors at the point of the recording
 } adx_lapack_call;
 
-// A direction, and adjoints with their tangents: ad_external_point.
+// Adjoints with their tangents, a row for each direction: ad_external_point.
 typedef struct adx_lapack_moving {
+    size_t d;                   // directions
     const ad_real *xd;
     const ad_real *yb;
     const ad_real *ybd;         // never NULL
     ad_real *xbd;               // added to
 } adx_lapack_moving;
 
+// Directions are rows, one after the other. They share what does not depend on
+// them, and their right sides are solved for in one call of LAPACK.
+//
 // value     sets f and y; returns what is wrong with x, or NULL
 // push      sets yd, which is 0 before; pull and second add to xb and xbd
-// pull_rows as pull, for several rows of yb and xb, and as many times the work
-//           numbers: all of them are right-hand sides of one call of LAPACK.
-//           NULL: rows are pulled one by one
 struct adx_lapack_kind {
     const char *name;
     const char *(*value)(adx_lapack_call *c, const ad_real x[], ad_real y[],
                          ad_real w[]);
-    void (*push)(const adx_lapack_call *c, const ad_real xd[], ad_real yd[],
-                 ad_real w[]);
-    void (*pull)(const adx_lapack_call *c, const ad_real yb[], ad_real xb[],
-                 ad_real w[]);
+    void (*push)(const adx_lapack_call *c, size_t d, const ad_real xd[],
+                 ad_real yd[], ad_real w[]);
+    void (*pull)(const adx_lapack_call *c, size_t d, const ad_real yb[],
+                 ad_real xb[], ad_real w[]);
     void (*second)(const adx_lapack_call *c, const adx_lapack_moving *at,
                    ad_real w[]);
-    void (*pull_rows)(const adx_lapack_call *c, size_t rows,
-                      const ad_real yb[], ad_real xb[], ad_real w[]);
 };
 
 static inline ad_real *adx_lapack_reals(size_t n)
@@ -304,17 +305,16 @@ static inline const char *adx_lapack_value(adx_lapack_call *c,
     return c->kind->value(c, x, y, w);
 }
 
-static inline bool adx_lapack_pullback_n(const void *saved, size_t rows,
-                                         size_t m, const ad_real dy[],
-                                         size_t n, ad_real dx[])
+static inline bool adx_lapack_pullback_n(const void *saved, size_t d, size_t m,
+                                         const ad_real dy[], size_t n,
+                                         ad_real dx[])
 {
     const adx_lapack_call *c = (const adx_lapack_call *)saved;
-    const bool abreast = rows > 1 && c->kind->pull_rows != NULL;
-    ad_real *w = adx_lapack_reals(abreast ? rows * c->work : c->work);
-    if (w != NULL && abreast)
-        c->kind->pull_rows(c, rows, dy, dx, w);
-    for (size_t r = 0; w != NULL && !abreast && r < rows; r++)
-        c->kind->pull(c, dy + r * m, dx + r * n, w);
+    ad_real *w = adx_lapack_reals(c->work + d * c->each);
+    (void)m;
+    (void)n;
+    if (w != NULL)
+        c->kind->pull(c, d, dy, dx, w);
     free(w);
     return w != NULL;
 }
@@ -326,18 +326,25 @@ static inline bool adx_lapack_pullback(const void *saved, size_t m,
     return adx_lapack_pullback_n(saved, 1, m, dy, n, dx);
 }
 
+static inline bool adx_lapack_pushforward_n(const void *saved, size_t d,
+                                            size_t n, const ad_real dx[],
+                                            size_t m, ad_real dy[])
+{
+    const adx_lapack_call *c = (const adx_lapack_call *)saved;
+    ad_real *w = adx_lapack_reals(c->work + d * c->each);
+    (void)n;
+    memset(dy, 0, d * m * sizeof *dy);
+    if (w != NULL)
+        c->kind->push(c, d, dx, dy, w);
+    free(w);
+    return w != NULL;
+}
+
 static inline bool adx_lapack_pushforward(const void *saved, size_t n,
                                           const ad_real dx[], size_t m,
                                           ad_real dy[])
 {
-    const adx_lapack_call *c = (const adx_lapack_call *)saved;
-    ad_real *w = adx_lapack_reals(c->work);
-    (void)n;
-    memset(dy, 0, m * sizeof *dy);
-    if (w != NULL)
-        c->kind->push(c, dx, dy, w);
-    free(w);
-    return w != NULL;
+    return adx_lapack_pushforward_n(saved, 1, n, dx, m, dy);
 }
 
 static inline void adx_lapack_destroy(const void *saved)
@@ -349,7 +356,8 @@ static inline bool adx_lapack_replay(const void *saved,
                                      const ad_external_point *at)
 {
     adx_lapack_call c = *(const adx_lapack_call *)saved;
-    ad_real *f = adx_lapack_reals(c.kept + c.results + c.work);
+    const size_t d = at->k;
+    ad_real *f = adx_lapack_reals(c.kept + c.results + c.work + d * c.each);
     ad_real *y = f + c.kept;
     ad_real *w = y + c.results;
     c.f = f;
@@ -357,11 +365,12 @@ static inline bool adx_lapack_replay(const void *saved,
     if (ok && at->y != NULL)
         memcpy(at->y, y, c.results * sizeof *y);
     if (ok && at->yd != NULL)
-        c.kind->push(&c, at->xd, at->yd, w);
+        c.kind->push(&c, d, at->xd, at->yd, w);
     if (ok && at->xb != NULL)
-        c.kind->pull(&c, at->yb, at->xb, w);
+        c.kind->pull(&c, d, at->yb, at->xb, w);
     if (ok && at->xbd != NULL) {
-        const adx_lapack_moving moving = { at->xd, at->yb, at->ybd, at->xbd };
+        const adx_lapack_moving moving = { d, at->xd, at->yb, at->ybd,
+                                           at->xbd };
         c.kind->second(&c, &moving, w);
     }
     free(f);
@@ -370,7 +379,8 @@ static inline bool adx_lapack_replay(const void *saved,
 
 static const ad_external_rule adx_lapack_rule = {
     "LAPACK", adx_lapack_pullback, adx_lapack_pushforward, adx_lapack_destroy,
-    adx_lapack_replay, adx_lapack_pullback_n, false
+    adx_lapack_replay, adx_lapack_pullback_n, false, true,
+    adx_lapack_pushforward_n
 };
 
 /* --- views ------------------------------------------------------------------
@@ -529,17 +539,26 @@ static inline ad_status adx_lapack_record(adx_lapack_call *c,
     return status;
 }
 
+// Whether a direction has the adjoints of the one before.
+static inline bool adx_lapack_is_again(const adx_lapack_call *c,
+                                       const adx_lapack_moving *at, size_t r)
+{
+    const ad_real *yb = at->yb + r * c->results;
+    return r > 0 && memcmp(yb, yb - c->results, c->results * sizeof *yb) == 0;
+}
+
 /* --- packed triangles ------------------------------------------------------ */
 
 // S[n,n], both triangles, of the lower one; lower: L with zeros above.
 static inline void adx_lapack_unpack(size_t n, const ad_real p[], bool lower,
                                      ad_real S[])
 {
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = j; i < n; i++) {
-            S[j + i * n] = lower ? 0 : *p;
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = 0; i < j; i++)
+            S[i + j * n] = lower ? 0 : S[j + i * n];
+        for (size_t i = j; i < n; i++)
             S[i + j * n] = *p++;
-        }
+    }
 }
 
 // Adds a lower triangle to a packed one.
@@ -657,38 +676,36 @@ static inline const char *adx_lapack_solve_value(adx_lapack_call *c,
 }
 
 // Xd = A^-1 (Bd - Ad X)
-static inline void adx_lapack_solve_push(const adx_lapack_call *c,
+static inline void adx_lapack_solve_push(const adx_lapack_call *c, size_t d,
                                          const ad_real xd[], ad_real yd[],
                                          ad_real w[])
 {
     const size_t n = c->n;
+    const size_t nk = n * c->k;
     (void)w;
-    adx_lapack_copy(n * c->k, xd + n * n, yd);
-    adx_lapack_gemm("N", "N", n, c->k, n, -1, xd, n, c->f + n * n, n, yd, n);
-    adx_lapack_getrs(c, "N", c->k, yd);
+    for (size_t r = 0; r < d; r++, xd += c->operands) {
+        ad_real *Xd = yd + r * nk;
+        adx_lapack_copy(nk, xd + n * n, Xd);
+        adx_lapack_gemm("N", "N", n, c->k, n, -1, xd, n, c->f + n * n, n, Xd,
+                        n);
+    }
+    adx_lapack_getrs(c, "N", d * c->k, yd);
 }
 
 // Bb = A^-T Xb,  Ab = -Bb X'
-static inline void adx_lapack_solve_rows(const adx_lapack_call *c, size_t rows,
+static inline void adx_lapack_solve_pull(const adx_lapack_call *c, size_t d,
                                          const ad_real yb[], ad_real xb[],
                                          ad_real w[])
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
-    adx_lapack_copy(rows * nk, yb, w);
-    adx_lapack_getrs(c, "T", rows * c->k, w);
-    for (size_t r = 0; r < rows; r++, w += nk, xb += c->operands) {
+    adx_lapack_copy(d * nk, yb, w);
+    adx_lapack_getrs(c, "T", d * c->k, w);
+    for (size_t r = 0; r < d; r++, w += nk, xb += c->operands) {
         adx_lapack_add(nk, 1, w, xb + n * n);
         adx_lapack_gemm("N", "T", n, n, c->k, -1, w, n, c->f + n * n, n, xb,
                         n);
     }
-}
-
-static inline void adx_lapack_solve_pull(const adx_lapack_call *c,
-                                         const ad_real yb[], ad_real xb[],
-                                         ad_real w[])
-{
-    adx_lapack_solve_rows(c, 1, yb, xb, w);
 }
 
 // Wd = A^-T (Xbd - Ad' W),  Abd = -Wd X' - W Xd'
@@ -698,24 +715,30 @@ static inline void adx_lapack_solve_second(const adx_lapack_call *c,
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
+    const size_t all = at->d * nk;
     ad_real *W = w;
-    ad_real *Wd = W + nk;
-    ad_real *Xd = Wd + nk;
-    adx_lapack_copy(nk, at->yb, W);
-    adx_lapack_getrs(c, "T", c->k, W);
-    adx_lapack_solve_push(c, at->xd, Xd, NULL);
-    adx_lapack_copy(nk, at->ybd, Wd);
-    adx_lapack_gemm("T", "N", n, c->k, n, -1, at->xd, n, W, n, Wd, n);
-    adx_lapack_getrs(c, "T", c->k, Wd);
-    adx_lapack_add(nk, 1, Wd, at->xbd + n * n);
-    adx_lapack_gemm("N", "T", n, n, c->k, -1, Wd, n, c->f + n * n, n, at->xbd,
-                    n);
-    adx_lapack_gemm("N", "T", n, n, c->k, -1, W, n, Xd, n, at->xbd, n);
+    ad_real *Wd = W + all;
+    ad_real *Xd = Wd + all;
+    adx_lapack_copy(all, at->yb, W);
+    adx_lapack_getrs(c, "T", at->d * c->k, W);
+    adx_lapack_solve_push(c, at->d, at->xd, Xd, NULL);
+    adx_lapack_copy(all, at->ybd, Wd);
+    for (size_t r = 0; r < at->d; r++)
+        adx_lapack_gemm("T", "N", n, c->k, n, -1, at->xd + r * c->operands, n,
+                        W + r * nk, n, Wd + r * nk, n);
+    adx_lapack_getrs(c, "T", at->d * c->k, Wd);
+    for (size_t r = 0; r < at->d; r++, W += nk, Wd += nk, Xd += nk) {
+        ad_real *xbd = at->xbd + r * c->operands;
+        adx_lapack_add(nk, 1, Wd, xbd + n * n);
+        adx_lapack_gemm("N", "T", n, n, c->k, -1, Wd, n, c->f + n * n, n, xbd,
+                        n);
+        adx_lapack_gemm("N", "T", n, n, c->k, -1, W, n, Xd, n, xbd, n);
+    }
 }
 
 static const adx_lapack_kind adx_lapack_solve_kind = {
     "solve", adx_lapack_solve_value, adx_lapack_solve_push,
-    adx_lapack_solve_pull, adx_lapack_solve_second, adx_lapack_solve_rows
+    adx_lapack_solve_pull, adx_lapack_solve_second
 };
 
 // X = A^-1 B, by LU factors with row exchanges (getrf, getrs).
@@ -744,7 +767,7 @@ static inline ad_status ad_lapack_solve_s(size_t n, size_t k, const ad_rev *A,
     };
     adx_lapack_call c = {
         &adx_lapack_solve_kind, n, n, k, 0, 0, 0, 0,
-        n * n + n * k + adx_lapack_of_ints(n), 3 * n * k, NULL
+        n * n + n * k + adx_lapack_of_ints(n), 0, 3 * n * k, NULL
     };
     return adx_lapack_record(&c, &a);
 }
@@ -762,16 +785,14 @@ static inline ad_status ad_lapack_solve(size_t n, size_t k, const ad_rev A[],
 // The sign is asked for: at first it is found, from then on it must be the same.
 enum { ADX_LAPACK_SIGN = 1, ADX_LAPACK_SIGNED = 2, ADX_LAPACK_NEGATIVE = 4 };
 
-// C[n,n] += a A^-T; w[n*n]
-static inline void adx_lapack_add_inverse(const adx_lapack_call *c, ad_real a,
-                                          ad_real C[], ad_real w[])
+// w[n,n] = A^-T
+static inline void adx_lapack_inverse(const adx_lapack_call *c, ad_real w[])
 {
     const size_t n = c->n;
     adx_lapack_clear(n * n, w);
     for (size_t i = 0; i < n; i++)
         w[i + i * n] = 1;
     adx_lapack_getrs(c, "T", n, w);
-    adx_lapack_add(n * n, a, w, C);
 }
 
 static inline bool adx_lapack_is_negative(const adx_lapack_call *c)
@@ -804,21 +825,22 @@ static inline const char *adx_lapack_logdet_value(adx_lapack_call *c,
 }
 
 // trace(A^-1 Ad)
-static inline void adx_lapack_logdet_push(const adx_lapack_call *c,
+static inline void adx_lapack_logdet_push(const adx_lapack_call *c, size_t d,
                                           const ad_real xd[], ad_real yd[],
                                           ad_real w[])
 {
-    const size_t n = c->n;
-    adx_lapack_clear(n * n, w);
-    adx_lapack_add_inverse(c, 1, w, w + n * n);
-    *yd = adx_lapack_inner(n * n, w, xd);
+    adx_lapack_inverse(c, w);
+    for (size_t r = 0; r < d; r++)
+        yd[r] = adx_lapack_inner(c->operands, w, xd + r * c->operands);
 }
 
-static inline void adx_lapack_logdet_pull(const adx_lapack_call *c,
+static inline void adx_lapack_logdet_pull(const adx_lapack_call *c, size_t d,
                                           const ad_real yb[], ad_real xb[],
                                           ad_real w[])
 {
-    adx_lapack_add_inverse(c, *yb, xb, w);
+    adx_lapack_inverse(c, w);
+    for (size_t r = 0; r < d; r++)
+        adx_lapack_add(c->operands, yb[r], w, xb + r * c->operands);
 }
 
 // The tangent of A^-T is -A^-T Ad' A^-T.
@@ -827,19 +849,22 @@ static inline void adx_lapack_logdet_second(const adx_lapack_call *c,
                                             ad_real w[])
 {
     const size_t n = c->n;
-    ad_real *inverse = w + n * n;
-    adx_lapack_clear(n * n, inverse);
-    adx_lapack_add_inverse(c, 1, inverse, w);
-    adx_lapack_add(n * n, *at->ybd, inverse, at->xbd);
-    adx_lapack_clear(n * n, w);
-    adx_lapack_gemm("T", "N", n, n, n, 1, at->xd, n, inverse, n, w, n);
-    adx_lapack_getrs(c, "T", n, w);
-    adx_lapack_add(n * n, -*at->yb, w, at->xbd);
+    ad_real *moved = w + n * n;
+    adx_lapack_inverse(c, w);
+    for (size_t r = 0; r < at->d; r++) {
+        ad_real *xbd = at->xbd + r * n * n;
+        adx_lapack_add(n * n, at->ybd[r], w, xbd);
+        adx_lapack_clear(n * n, moved);
+        adx_lapack_gemm("T", "N", n, n, n, 1, at->xd + r * n * n, n, w, n,
+                        moved, n);
+        adx_lapack_getrs(c, "T", n, moved);
+        adx_lapack_add(n * n, -at->yb[r], moved, xbd);
+    }
 }
 
 static const adx_lapack_kind adx_lapack_logdet_kind = {
     "log-determinant", adx_lapack_logdet_value, adx_lapack_logdet_push,
-    adx_lapack_logdet_pull, adx_lapack_logdet_second, NULL
+    adx_lapack_logdet_pull, adx_lapack_logdet_second
 };
 
 // log |det A|, by LU factors; n = 0: 0. NaN on failure.
@@ -865,7 +890,7 @@ static inline ad_rev ad_lapack_logdet_s(size_t n, const ad_rev *A,
     adx_lapack_call c = {
         &adx_lapack_logdet_kind, n, n, 0,
         sign == NULL ? 0u : (unsigned)ADX_LAPACK_SIGN, 0, 0, 0,
-        n * n + adx_lapack_of_ints(n), 2 * n * n, NULL
+        n * n + adx_lapack_of_ints(n), 2 * n * n, 0, NULL
     };
     adx_lapack_record(&c, &a);
     if (sign != NULL)
@@ -919,9 +944,9 @@ static inline const char *adx_lapack_spd_value(adx_lapack_call *c,
     return NULL;
 }
 
-// A^-1, both triangles
+// A^-1, the lower triangle; in both triangles if mirrored
 static inline void adx_lapack_spd_inverse(const adx_lapack_call *c,
-                                          ad_real inverse[])
+                                          bool mirrored, ad_real inverse[])
 {
     const size_t n = c->n;
     const adx_lapack_int N = (adx_lapack_int)n;
@@ -929,34 +954,42 @@ static inline void adx_lapack_spd_inverse(const adx_lapack_call *c,
     adx_lapack_copy(n * n, c->f, inverse);
     if (n > 0)
         ADX_LAPACK(potri)("L", &N, inverse, &N, &info, 1);
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = j + 1; i < n; i++)
-            inverse[j + i * n] = inverse[i + j * n];
+    for (size_t j = 0; mirrored && j < n; j++)
+        for (size_t i = 0; i < j; i++)
+            inverse[i + j * n] = inverse[j + i * n];
 }
 
-// Xd = A^-1 (Bd - Ad X), with Ad in both triangles
-static inline void adx_lapack_spd_moved(const adx_lapack_call *c,
-                                        const ad_real Ad[],
-                                        const ad_real Bd[], ad_real Xd[])
+// B[n,k] -= Ad X, with Ad in both triangles
+static inline void adx_lapack_spd_less(const adx_lapack_call *c,
+                                       const ad_real Ad[], const ad_real X[],
+                                       ad_real B[])
 {
-    const size_t n = c->n;
-    adx_lapack_copy(n * c->k, Bd, Xd);
-    adx_lapack_gemm("N", "N", n, c->k, n, -1, Ad, n, c->f + n * n, n, Xd, n);
-    adx_lapack_potrs(n, c->k, c->f, Xd);
+    adx_lapack_gemm("N", "N", c->n, c->k, c->n, -1, Ad, c->n, X, c->n, B,
+                    c->n);
 }
 
-static inline void adx_lapack_spd_push(const adx_lapack_call *c,
+// Xd = A^-1 (Bd - Ad X)
+static inline void adx_lapack_spd_push(const adx_lapack_call *c, size_t d,
                                        const ad_real xd[], ad_real yd[],
                                        ad_real w[])
 {
     const size_t n = c->n;
-    ad_real *inverse = w + n * n;
-    adx_lapack_unpack(n, xd, false, w);
-    adx_lapack_spd_moved(c, w, xd + c->checked, yd);
-    if (c->flags) {
-        adx_lapack_spd_inverse(c, inverse);
-        yd[n * c->k] = adx_lapack_inner(n * n, inverse, w);
+    const size_t nk = n * c->k;
+    ad_real *inverse = w;
+    ad_real *Ad = inverse + n * n;
+    ad_real *Xd = w + c->work;
+    if (c->flags)
+        adx_lapack_spd_inverse(c, true, inverse);
+    for (size_t r = 0; r < d; r++, xd += c->operands) {
+        adx_lapack_unpack(n, xd, false, Ad);
+        adx_lapack_copy(nk, xd + c->checked, Xd + r * nk);
+        adx_lapack_spd_less(c, Ad, c->f + n * n, Xd + r * nk);
+        if (c->flags)
+            yd[r * c->results + nk] = adx_lapack_inner(n * n, inverse, Ad);
     }
+    adx_lapack_potrs(n, d * c->k, c->f, Xd);
+    for (size_t r = 0; r < d; r++)
+        adx_lapack_copy(nk, Xd + r * nk, yd + r * c->results);
 }
 
 // C[n,n] += the lower triangle of a (V W' + W V'), V and W with k columns: twice
@@ -987,36 +1020,36 @@ static inline void adx_lapack_add_halved(size_t n, ad_real a,
         }
 }
 
+static inline bool adx_lapack_any_logdet(const adx_lapack_call *c, size_t d,
+                                         const ad_real yb[])
+{
+    for (size_t r = 1; c->flags && r <= d; r++)
+        if (yb[r * c->results - 1] != 0)
+            return true;
+    return false;
+}
+
 // W = Bb = A^-1 Xb; with S = -W X' + ldb A^-1, A's adjoint is S mirrored.
-static inline void adx_lapack_spd_rows(const adx_lapack_call *c, size_t rows,
+static inline void adx_lapack_spd_pull(const adx_lapack_call *c, size_t d,
                                        const ad_real yb[], ad_real xb[],
                                        ad_real w[])
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
-    ad_real *inverse = w + n * n;
-    ad_real *W = inverse + n * n;
-    bool inverted = false;
-    for (size_t r = 0; r < rows; r++)
+    ad_real *inverse = w;
+    ad_real *C = inverse + n * n;
+    ad_real *W = w + c->work;
+    if (adx_lapack_any_logdet(c, d, yb))
+        adx_lapack_spd_inverse(c, false, inverse);
+    for (size_t r = 0; r < d; r++)
         adx_lapack_copy(nk, yb + r * c->results, W + r * nk);
-    adx_lapack_potrs(n, rows * c->k, c->f, W);
-    for (size_t r = 0; r < rows; r++, yb += c->results, xb += c->operands) {
-        const ad_real determinant = c->flags ? yb[nk] : 0;
+    adx_lapack_potrs(n, d * c->k, c->f, W);
+    for (size_t r = 0; r < d; r++, yb += c->results, xb += c->operands) {
         adx_lapack_add(nk, 1, W + r * nk, xb + c->checked);
-        adx_lapack_clear(n * n, w);
-        adx_lapack_syr2k(c, -1, W + r * nk, c->f + n * n, w);
-        if (determinant != 0 && !inverted)
-            adx_lapack_spd_inverse(c, inverse);
-        inverted |= determinant != 0;
-        adx_lapack_add_halved(n, determinant, inverse, w, xb);
+        adx_lapack_clear(n * n, C);
+        adx_lapack_syr2k(c, -1, W + r * nk, c->f + n * n, C);
+        adx_lapack_add_halved(n, c->flags ? yb[nk] : 0, inverse, C, xb);
     }
-}
-
-static inline void adx_lapack_spd_pull(const adx_lapack_call *c,
-                                       const ad_real yb[], ad_real xb[],
-                                       ad_real w[])
-{
-    adx_lapack_spd_rows(c, 1, yb, xb, w);
 }
 
 // C -= 2 ldb A^-1 Ad A^-1, the tangent of the inverse; T[n,n]
@@ -1033,41 +1066,64 @@ static inline void adx_lapack_spd_inverse_moved(const adx_lapack_call *c,
     adx_lapack_gemm("N", "N", n, n, n, -2 * a, inverse, n, T, n, C, n);
 }
 
-// Wd = A^-1 (Xbd - Ad W)
+// Xd and Wd = A^-1 (Xbd - Ad W), of all directions; Ad[n,n]
+static inline void adx_lapack_spd_moved(const adx_lapack_call *c,
+                                        const adx_lapack_moving *at,
+                                        const ad_real W[], ad_real Xd[],
+                                        ad_real Wd[], ad_real Ad[])
+{
+    const size_t n = c->n;
+    const size_t nk = n * c->k;
+    for (size_t r = 0; r < at->d; r++) {
+        const ad_real *xd = at->xd + r * c->operands;
+        adx_lapack_unpack(n, xd, false, Ad);
+        adx_lapack_copy(nk, xd + c->checked, Xd + r * nk);
+        adx_lapack_spd_less(c, Ad, c->f + n * n, Xd + r * nk);
+        adx_lapack_copy(nk, at->ybd + r * c->results, Wd + r * nk);
+        adx_lapack_spd_less(c, Ad, W + r * nk, Wd + r * nk);
+    }
+    adx_lapack_potrs(n, at->d * c->k, c->f, Xd);
+    adx_lapack_potrs(n, at->d * c->k, c->f, Wd);
+}
+
 static inline void adx_lapack_spd_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
-    ad_real *Ad = w;
-    ad_real *inverse = Ad + n * n;
+    ad_real *inverse = w;
     ad_real *C = inverse + n * n;
-    ad_real *T = C + n * n;
-    ad_real *W = T + n * n;
-    ad_real *Wd = W + nk;
-    ad_real *Xd = Wd + nk;
-    adx_lapack_unpack(n, at->xd, false, Ad);
-    adx_lapack_clear(n * n, C);
-    adx_lapack_copy(nk, at->yb, W);
-    adx_lapack_potrs(n, c->k, c->f, W);
-    adx_lapack_spd_moved(c, Ad, at->xd + c->checked, Xd);
-    adx_lapack_copy(nk, at->ybd, Wd);
-    adx_lapack_gemm("N", "N", n, c->k, n, -1, Ad, n, W, n, Wd, n);
-    adx_lapack_potrs(n, c->k, c->f, Wd);
-    adx_lapack_add(nk, 1, Wd, at->xbd + c->checked);
-    adx_lapack_syr2k(c, -1, Wd, c->f + n * n, C);
-    adx_lapack_syr2k(c, -1, W, Xd, C);
-    if (c->flags) {
-        adx_lapack_spd_inverse(c, inverse);
-        adx_lapack_spd_inverse_moved(c, at->yb[nk], Ad, inverse, T, C);
+    ad_real *Ad = C + n * n;
+    ad_real *T = Ad + n * n;
+    ad_real *W = w + c->work;
+    ad_real *Xd = W + at->d * nk;
+    ad_real *Wd = Xd + at->d * nk;
+    for (size_t r = 0; r < at->d; r++)
+        adx_lapack_copy(nk, at->yb + r * c->results, W + r * nk);
+    adx_lapack_potrs(n, at->d * c->k, c->f, W);
+    adx_lapack_spd_moved(c, at, W, Xd, Wd, Ad);
+    if (c->flags)
+        adx_lapack_spd_inverse(c, true, inverse);
+    for (size_t r = 0; r < at->d; r++, W += nk, Xd += nk, Wd += nk) {
+        const ad_real *yb = at->yb + r * c->results;
+        const ad_real *ybd = at->ybd + r * c->results;
+        ad_real *xbd = at->xbd + r * c->operands;
+        adx_lapack_add(nk, 1, Wd, xbd + c->checked);
+        adx_lapack_clear(n * n, C);
+        adx_lapack_syr2k(c, -1, Wd, c->f + n * n, C);
+        adx_lapack_syr2k(c, -1, W, Xd, C);
+        if (c->flags) {
+            adx_lapack_unpack(n, at->xd + r * c->operands, false, Ad);
+            adx_lapack_spd_inverse_moved(c, yb[nk], Ad, inverse, T, C);
+        }
+        adx_lapack_add_halved(n, c->flags ? ybd[nk] : 0, inverse, C, xbd);
     }
-    adx_lapack_add_halved(n, c->flags ? at->ybd[nk] : 0, inverse, C, at->xbd);
 }
 
 static const adx_lapack_kind adx_lapack_spd_kind = {
     "positive definite solve", adx_lapack_spd_value, adx_lapack_spd_push,
-    adx_lapack_spd_pull, adx_lapack_spd_second, adx_lapack_spd_rows
+    adx_lapack_spd_pull, adx_lapack_spd_second
 };
 
 // X = A^-1 B, and log det A, of a symmetric positive definite A (potrf, potrs):
@@ -1097,7 +1153,7 @@ static inline ad_status ad_lapack_solve_spd_s(size_t n, size_t k,
     };
     adx_lapack_call c = {
         &adx_lapack_spd_kind, n, n, k, (unsigned)one, 0, 0, 0, n * n + n * k,
-        4 * n * n + 3 * n * k, NULL
+        4 * n * n, 3 * n * k, NULL
     };
     return adx_lapack_record(&c, &a);
 }
@@ -1154,12 +1210,14 @@ static inline void adx_lapack_cholesky_moved(const adx_lapack_call *c,
     adx_lapack_trmm("L", "N", "N", n, n, 1, c->f, n, Ld, n);
 }
 
-static inline void adx_lapack_cholesky_push(const adx_lapack_call *c,
+static inline void adx_lapack_cholesky_push(const adx_lapack_call *c, size_t d,
                                             const ad_real xd[], ad_real yd[],
                                             ad_real w[])
 {
-    adx_lapack_cholesky_moved(c, xd, w);
-    adx_lapack_add_lower(c->n, w, yd);
+    for (size_t r = 0; r < d; r++) {
+        adx_lapack_cholesky_moved(c, xd + r * c->operands, w);
+        adx_lapack_add_lower(c->n, w, yd + r * c->results);
+    }
 }
 
 // S = L^-T Phi(L' Lb) L^-1, in the place of Lb
@@ -1196,9 +1254,9 @@ enum { ADX_LAPACK_BLOCK = 48 };
 // Murray's blocked reverse sweep: the columns from the last block to the first.
 //     R D        rows of the block
 //     B C        rows below it
-static inline void adx_lapack_cholesky_pull(const adx_lapack_call *c,
-                                            const ad_real yb[], ad_real xb[],
-                                            ad_real w[])
+static inline void adx_lapack_cholesky_row(const adx_lapack_call *c,
+                                           const ad_real yb[], ad_real xb[],
+                                           ad_real w[])
 {
     const size_t n = c->n;
     const ad_real *L = c->f;
@@ -1226,6 +1284,31 @@ static inline void adx_lapack_cholesky_pull(const adx_lapack_call *c,
     adx_lapack_add_lower(n, Lb, xb);
 }
 
+static inline void adx_lapack_cholesky_pull(const adx_lapack_call *c, size_t d,
+                                            const ad_real yb[], ad_real xb[],
+                                            ad_real w[])
+{
+    for (size_t r = 0; r < d; r++)
+        adx_lapack_cholesky_row(c, yb + r * c->results, xb + r * c->operands,
+                                w);
+}
+
+// Lb, S L and L' S of packed adjoints
+static inline void adx_lapack_cholesky_adjoints(const adx_lapack_call *c,
+                                                const ad_real yb[],
+                                                ad_real Lb[], ad_real SL[],
+                                                ad_real LS[])
+{
+    const size_t n = c->n;
+    const ad_real *L = c->f;
+    adx_lapack_unpack(n, yb, true, Lb);
+    adx_lapack_copy(n * n, Lb, SL);
+    adx_lapack_cholesky_back(n, L, n, SL, n);
+    adx_lapack_copy(n * n, SL, LS);
+    adx_lapack_trmm("R", "N", "N", n, n, 1, L, n, SL, n);
+    adx_lapack_trmm("L", "T", "N", n, n, 1, L, n, LS, n);
+}
+
 // L' S L = P, so  Sd = L^-T (Pd - Ld' S L - L' S Ld) L^-1.
 static inline void adx_lapack_cholesky_second(const adx_lapack_call *c,
                                               const adx_lapack_moving *at,
@@ -1234,33 +1317,31 @@ static inline void adx_lapack_cholesky_second(const adx_lapack_call *c,
     const size_t n = c->n;
     const size_t nn = n * n;
     const ad_real *L = c->f;
-    ad_real *Ld = w;
-    ad_real *Lb = Ld + nn;
-    ad_real *S = Lb + nn;
-    ad_real *Z = S + nn;
-    ad_real *T = Z + nn;
-    adx_lapack_cholesky_moved(c, at->xd, Ld);
-    adx_lapack_unpack(n, at->yb, true, Lb);
-    adx_lapack_copy(nn, Lb, S);
-    adx_lapack_cholesky_back(n, L, n, S, n);
-    adx_lapack_unpack(n, at->ybd, true, Z);                 // Pd
-    adx_lapack_trmm("L", "T", "N", n, n, 1, L, n, Z, n);
-    adx_lapack_gemm("T", "N", n, n, n, 1, Ld, n, Lb, n, Z, n);
-    adx_lapack_phi(n, Z, n);
-    adx_lapack_copy(nn, S, T);                              // Ld' (S L)
-    adx_lapack_trmm("R", "N", "N", n, n, 1, L, n, T, n);
-    adx_lapack_gemm("T", "N", n, n, n, -1, Ld, n, T, n, Z, n);
-    adx_lapack_copy(nn, S, T);                              // (L' S) Ld
-    adx_lapack_trmm("L", "T", "N", n, n, 1, L, n, T, n);
-    adx_lapack_gemm("N", "N", n, n, n, -1, T, n, Ld, n, Z, n);
-    adx_lapack_trsm("L", "L", "T", "N", n, n, L, n, Z, n);
-    adx_lapack_trsm("R", "L", "N", "N", n, n, L, n, Z, n);
-    adx_lapack_add_mirrored(n, Z, at->xbd);
+    ad_real *Lb = w;
+    ad_real *SL = Lb + nn;
+    ad_real *LS = SL + nn;                                  // L' S
+    ad_real *Ld = LS + nn;
+    ad_real *Z = Ld + nn;
+    for (size_t r = 0; r < at->d; r++) {
+        if (!adx_lapack_is_again(c, at, r))
+            adx_lapack_cholesky_adjoints(c, at->yb + r * c->results, Lb, SL,
+                                         LS);
+        adx_lapack_cholesky_moved(c, at->xd + r * c->operands, Ld);
+        adx_lapack_unpack(n, at->ybd + r * c->results, true, Z);     // Pd
+        adx_lapack_trmm("L", "T", "N", n, n, 1, L, n, Z, n);
+        adx_lapack_gemm("T", "N", n, n, n, 1, Ld, n, Lb, n, Z, n);
+        adx_lapack_phi(n, Z, n);
+        adx_lapack_gemm("T", "N", n, n, n, -1, Ld, n, SL, n, Z, n);
+        adx_lapack_gemm("N", "N", n, n, n, -1, LS, n, Ld, n, Z, n);
+        adx_lapack_trsm("L", "L", "T", "N", n, n, L, n, Z, n);
+        adx_lapack_trsm("R", "L", "N", "N", n, n, L, n, Z, n);
+        adx_lapack_add_mirrored(n, Z, at->xbd + r * c->operands);
+    }
 }
 
 static const adx_lapack_kind adx_lapack_cholesky_kind = {
     "Cholesky", adx_lapack_cholesky_value, adx_lapack_cholesky_push,
-    adx_lapack_cholesky_pull, adx_lapack_cholesky_second, NULL
+    adx_lapack_cholesky_pull, adx_lapack_cholesky_second
 };
 
 // L L' = A, L lower triangular with a positive diagonal (potrf).
@@ -1285,7 +1366,7 @@ static inline ad_status ad_lapack_cholesky_s(size_t n, const ad_rev *A,
     };
     adx_lapack_call c = {
         &adx_lapack_cholesky_kind, n, n, 0, 0, 0, 0, 0, n * n,
-        5 * n * n + ADX_LAPACK_BLOCK * ADX_LAPACK_BLOCK, NULL
+        5 * n * n + ADX_LAPACK_BLOCK * ADX_LAPACK_BLOCK, 0, NULL
     };
     return adx_lapack_record(&c, &a);
 }
@@ -1304,7 +1385,18 @@ static inline ad_status ad_lapack_cholesky(size_t n, const ad_rev A[],
  *   needs   lapack/routines lapack/statements
  * ====================================================================== */
 
-/* --- triangular systems ----------------------------------------------------- */
+/* --- triangular systems ------------------------------------------------------
+ * Stages: X_s = op_s(L)^-1 X_(s-1), where X_0 = B, and op_s is L or its
+ * transpose. A triangular system has one; (L L') X = B has two, with L and then
+ * with L'. In a direction, and with V_s for the adjoint of X_s:
+ *
+ *     X_s d     = op_s(L)^-1 (X_(s-1) d - op_s(Ld) X_s)
+ *     V_(s-1)   = op_s(L)^-T V_s             op_s(L)b  = -V_(s-1) X_s'
+ *     V_(s-1) d = op_s(L)^-T (V_s d - op_s(Ld)' V_(s-1))
+ *     op_s(L)bd = -V_(s-1) d X_s' - V_(s-1) X_s d'
+ *
+ * c->m is their number; f: L [n*n], then each X_s [n*k]. Arrays of all stages
+ * begin with that of the first: X_1, but V_0.                               */
 
 // What ad_lapack_trisolve solves with.
 enum {
@@ -1314,25 +1406,27 @@ enum {
     ADREV_LAPACK_UNIT = 4           // ones on the diagonal, which is not read
 };
 
-// f: L [n*n], X [n*k]; op(L) X = B, op by the flags
-static inline const char *adx_lapack_op(const adx_lapack_call *c,
+static inline const ad_real *adx_lapack_stage_x(const adx_lapack_call *c,
+                                                size_t s)
+{
+    return c->f + c->n * c->n + s * c->n * c->k;
+}
+
+// op_s, or its transpose
+static inline const char *adx_lapack_op(const adx_lapack_call *c, size_t s,
                                         bool transposed)
 {
-    return ((c->flags & ADREV_LAPACK_TRANSPOSED) != 0) != transposed ? "T"
-                                                                     : "N";
+    const bool flag = c->flags & ADREV_LAPACK_TRANSPOSED;
+    return (flag != (s == 1)) != transposed ? "T" : "N";
 }
 
-static inline const char *adx_lapack_unit(const adx_lapack_call *c)
+// B = op_s(L)^-1 B, or the transpose of that, for d k columns
+static inline void adx_lapack_stage(const adx_lapack_call *c, size_t s,
+                                    bool transposed, size_t d, ad_real B[])
 {
-    return c->flags & ADREV_LAPACK_UNIT ? "U" : "N";
-}
-
-// B = op(L)^-1 B, or the transposed of that
-static inline void adx_lapack_trisolve(const adx_lapack_call *c,
-                                       bool transposed, ad_real B[])
-{
-    adx_lapack_trsm("L", "L", adx_lapack_op(c, transposed), adx_lapack_unit(c),
-                    c->n, c->k, c->f, c->n, B, c->n);
+    adx_lapack_trsm("L", "L", adx_lapack_op(c, s, transposed),
+                    c->flags & ADREV_LAPACK_UNIT ? "U" : "N", c->n, d * c->k,
+                    c->f, c->n, B, c->n);
 }
 
 static inline bool adx_lapack_no_diagonal(const adx_lapack_call *c)
@@ -1348,13 +1442,16 @@ static inline const char *adx_lapack_tri_value(adx_lapack_call *c,
                                                ad_real w[])
 {
     const size_t nk = c->n * c->k;
+    ad_real *X = c->f + c->n * c->n;
     (void)w;
     adx_lapack_unpack(c->n, x, true, c->f);
     if (adx_lapack_no_diagonal(c))
         return "LAPACK: the triangle is singular, its diagonal has a 0";
     adx_lapack_copy(nk, x + c->checked, y);
-    adx_lapack_trisolve(c, false, y);
-    adx_lapack_copy(nk, y, c->f + c->n * c->n);
+    for (size_t s = 0; s < c->m; s++) {
+        adx_lapack_stage(c, s, false, 1, y);
+        adx_lapack_copy(nk, y, X + s * nk);
+    }
     return NULL;
 }
 
@@ -1367,34 +1464,69 @@ static inline void adx_lapack_tri_unpack(const adx_lapack_call *c,
         L[i + i * c->n] = 0;
 }
 
-// B[n,k] -= op(Ld) X, or of the transposed
-static inline void adx_lapack_tri_less(const adx_lapack_call *c,
-                                       bool transposed, const ad_real Ld[],
-                                       const ad_real X[], ad_real B[])
+// B -= op_s(Ld) X, or of the transpose, in each direction: rows of B [d][n*k],
+// and rows of X that are `step` apart. Ld[n,n] is room.
+static inline void adx_lapack_tri_less(const adx_lapack_call *c, size_t s,
+                                       bool transposed, size_t d,
+                                       const ad_real xd[], const ad_real X[],
+                                       size_t step, ad_real B[], ad_real Ld[])
 {
-    adx_lapack_gemm(adx_lapack_op(c, transposed), "N", c->n, c->k, c->n, -1,
-                    Ld, c->n, X, c->n, B, c->n);
+    const size_t n = c->n;
+    for (size_t r = 0; r < d; r++) {
+        adx_lapack_tri_unpack(c, xd + r * c->operands, Ld);
+        adx_lapack_gemm(adx_lapack_op(c, s, transposed), "N", n, c->k, n, -1,
+                        Ld, n, X + r * step, n, B + r * n * c->k, n);
+    }
 }
 
-// Xd = op(L)^-1 (Bd - op(Ld) X)
-static inline void adx_lapack_tri_push(const adx_lapack_call *c,
+// Tangents of each X_s: Xd [c->m][d][n*k].
+static inline void adx_lapack_tri_moved(const adx_lapack_call *c, size_t d,
+                                        const ad_real xd[], ad_real Xd[],
+                                        ad_real Ld[])
+{
+    const size_t nk = c->n * c->k;
+    for (size_t r = 0; r < d; r++)
+        adx_lapack_copy(nk, xd + r * c->operands + c->checked, Xd + r * nk);
+    for (size_t s = 0; s < c->m; s++, Xd += d * nk) {
+        if (s > 0)
+            adx_lapack_copy(d * nk, Xd - d * nk, Xd);
+        adx_lapack_tri_less(c, s, false, d, xd, adx_lapack_stage_x(c, s), 0,
+                            Xd, Ld);
+        adx_lapack_stage(c, s, false, d, Xd);
+    }
+}
+
+static inline void adx_lapack_tri_push(const adx_lapack_call *c, size_t d,
                                        const ad_real xd[], ad_real yd[],
                                        ad_real w[])
 {
-    adx_lapack_tri_unpack(c, xd, w);
-    adx_lapack_copy(c->n * c->k, xd + c->checked, yd);
-    adx_lapack_tri_less(c, false, w, c->f + c->n * c->n, yd);
-    adx_lapack_trisolve(c, false, yd);
+    const size_t all = d * c->results;
+    ad_real *Xd = w + c->work;
+    adx_lapack_tri_moved(c, d, xd, Xd, w);
+    adx_lapack_copy(all, Xd + (c->m - 1) * all, yd);
 }
 
-// C[n,n] -= W X' or, transposed, X W'
-static inline void adx_lapack_tri_outer(const adx_lapack_call *c,
-                                        const ad_real W[], const ad_real X[],
+// Each V_(s-1) of adjoints yb: V [c->m][d][n*k].
+static inline void adx_lapack_tri_adjoints(const adx_lapack_call *c, size_t d,
+                                           const ad_real yb[], ad_real V[])
+{
+    const size_t all = d * c->results;
+    for (size_t s = c->m; s-- > 0;) {
+        ad_real *to = V + s * all;
+        adx_lapack_copy(all, s + 1 == c->m ? yb : to + all, to);
+        adx_lapack_stage(c, s, true, d, to);
+    }
+}
+
+// C[n,n] -= the adjoint that V_(s-1) and X_s make: V X', or X V'
+static inline void adx_lapack_tri_outer(const adx_lapack_call *c, size_t s,
+                                        const ad_real V[], const ad_real X[],
                                         ad_real C[])
 {
-    const bool transposed = c->flags & ADREV_LAPACK_TRANSPOSED;
-    adx_lapack_gemm("N", "T", c->n, c->n, c->k, -1, transposed ? X : W, c->n,
-                    transposed ? W : X, c->n, C, c->n);
+    const size_t n = c->n;
+    const bool transposed = *adx_lapack_op(c, s, false) == 'T';
+    adx_lapack_gemm("N", "T", n, n, c->k, -1, transposed ? X : V, n,
+                    transposed ? V : X, n, C, n);
 }
 
 static inline void adx_lapack_tri_pack(const adx_lapack_call *c, ad_real C[],
@@ -1405,50 +1537,83 @@ static inline void adx_lapack_tri_pack(const adx_lapack_call *c, ad_real C[],
     adx_lapack_add_lower(c->n, C, p);
 }
 
-// W = op(L)^-T Xb = Bb,  op(L)b = -W X'
-static inline void adx_lapack_tri_pull(const adx_lapack_call *c,
+static inline void adx_lapack_tri_pull(const adx_lapack_call *c, size_t d,
                                        const ad_real yb[], ad_real xb[],
                                        ad_real w[])
 {
     const size_t n = c->n;
-    ad_real *W = w + n * n;
-    adx_lapack_copy(n * c->k, yb, W);
-    adx_lapack_trisolve(c, true, W);
-    adx_lapack_add(n * c->k, 1, W, xb + c->checked);
-    adx_lapack_clear(n * n, w);
-    adx_lapack_tri_outer(c, W, c->f + n * n, w);
-    adx_lapack_tri_pack(c, w, xb);
+    const size_t nk = n * c->k;
+    const ad_real *V = w + c->work;
+    adx_lapack_tri_adjoints(c, d, yb, w + c->work);
+    for (size_t r = 0; r < d; r++, V += nk, xb += c->operands) {
+        adx_lapack_add(nk, 1, V, xb + c->checked);
+        adx_lapack_clear(n * n, w);
+        for (size_t s = 0; s < c->m; s++)
+            adx_lapack_tri_outer(c, s, V + s * d * nk,
+                                 adx_lapack_stage_x(c, s), w);
+        adx_lapack_tri_pack(c, w, xb);
+    }
 }
 
-// Wd = op(L)^-T (Xbd - op(Ld)' W)
+// Tangents of each V_(s-1): Vd [c->m][d][n*k].
+static inline void adx_lapack_tri_adjoints_moved(const adx_lapack_call *c,
+                                                 const adx_lapack_moving *at,
+                                                 const ad_real V[],
+                                                 ad_real Vd[], ad_real Ld[])
+{
+    const size_t nk = c->n * c->k;
+    const size_t all = at->d * nk;
+    for (size_t s = c->m; s-- > 0;) {
+        ad_real *to = Vd + s * all;
+        adx_lapack_copy(all, s + 1 == c->m ? at->ybd : to + all, to);
+        adx_lapack_tri_less(c, s, true, at->d, at->xd, V + s * all, nk, to, Ld);
+        adx_lapack_stage(c, s, true, at->d, to);
+    }
+}
+
 static inline void adx_lapack_tri_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
-    ad_real *Ld = w;
-    ad_real *C = Ld + n * n;
-    ad_real *W = C + n * n;
-    ad_real *Wd = W + nk;
-    ad_real *Xd = Wd + nk;
-    adx_lapack_tri_push(c, at->xd, Xd, Ld);
-    adx_lapack_copy(nk, at->yb, W);
-    adx_lapack_trisolve(c, true, W);
-    adx_lapack_copy(nk, at->ybd, Wd);
-    adx_lapack_tri_less(c, true, Ld, W, Wd);
-    adx_lapack_trisolve(c, true, Wd);
-    adx_lapack_add(nk, 1, Wd, at->xbd + c->checked);
-    adx_lapack_clear(n * n, C);
-    adx_lapack_tri_outer(c, Wd, c->f + n * n, C);
-    adx_lapack_tri_outer(c, W, Xd, C);
-    adx_lapack_tri_pack(c, C, at->xbd);
+    const size_t all = at->d * nk;
+    ad_real *C = w;                     // first of all, room for Ld
+    ad_real *V = w + c->work;
+    ad_real *Xd = V + c->m * all;
+    ad_real *Vd = Xd + c->m * all;
+    adx_lapack_tri_adjoints(c, at->d, at->yb, V);
+    adx_lapack_tri_moved(c, at->d, at->xd, Xd, C);
+    adx_lapack_tri_adjoints_moved(c, at, V, Vd, C);
+    for (size_t r = 0; r < at->d; r++, V += nk, Xd += nk, Vd += nk) {
+        ad_real *xbd = at->xbd + r * c->operands;
+        adx_lapack_add(nk, 1, Vd, xbd + c->checked);
+        adx_lapack_clear(n * n, C);
+        for (size_t s = 0; s < c->m; s++) {
+            adx_lapack_tri_outer(c, s, Vd + s * all, adx_lapack_stage_x(c, s),
+                                 C);
+            adx_lapack_tri_outer(c, s, V + s * all, Xd + s * all, C);
+        }
+        adx_lapack_tri_pack(c, C, xbd);
+    }
 }
 
 static const adx_lapack_kind adx_lapack_tri_kind = {
     "triangular solve", adx_lapack_tri_value, adx_lapack_tri_push,
-    adx_lapack_tri_pull, adx_lapack_tri_second, NULL
+    adx_lapack_tri_pull, adx_lapack_tri_second
 };
+
+static inline ad_status adx_lapack_record_stages(size_t stages, unsigned flags,
+                                                 size_t n, size_t k,
+                                                 const adx_lapack_arrays *a)
+{
+    const size_t nk = n * k;
+    adx_lapack_call c = {
+        &adx_lapack_tri_kind, stages, n, k, flags, 0, 0, 0, n * n + stages * nk,
+        n * n, 3 * stages * nk, NULL
+    };
+    return adx_lapack_record(&c, a);
+}
 
 // X = T^-1 B, with a triangle of T (trsm).
 //
@@ -1473,14 +1638,10 @@ static inline ad_status ad_lapack_trisolve_s(unsigned flags, size_t n,
         { adx_lapack_full(X, n, k, xrs, xcs),
           adx_lapack_full(NULL, 0, 0, 0, 0) }
     };
-    adx_lapack_call c = {
-        &adx_lapack_tri_kind, n, n, k,
-        flags ^ (upper ? (unsigned)ADREV_LAPACK_TRANSPOSED : 0u), 0, 0, 0,
-        n * n + n * k, 2 * n * n + 3 * n * k, NULL
-    };
     if (flags > 7)
         return ad_fail(ADREV_ESHAPE, NULL);
-    return adx_lapack_record(&c, &a);
+    flags ^= upper ? (unsigned)ADREV_LAPACK_TRANSPOSED : 0u;
+    return adx_lapack_record_stages(1, flags, n, k, &a);
 }
 
 static inline ad_status ad_lapack_trisolve(unsigned flags, size_t n, size_t k,
@@ -1492,126 +1653,7 @@ static inline ad_status ad_lapack_trisolve(unsigned flags, size_t n, size_t k,
                                 side, 1);
 }
 
-/* --- (L L') X = B ------------------------------------------------------------
- * f: L [n*n], X [n*k], Y [n*k] = L^-1 B. Adjoints and tangents go the way of two
- * triangular solves: V = L^-1 Xb, W = L^-T V = Bb, Lb = -(W Y' + X V').      */
-
-static inline const char *adx_lapack_chol_value(adx_lapack_call *c,
-                                                const ad_real x[], ad_real y[],
-                                                ad_real w[])
-{
-    const size_t n = c->n;
-    const size_t nk = n * c->k;
-    ad_real *Y = c->f + n * n + nk;
-    (void)w;
-    adx_lapack_unpack(n, x, true, c->f);
-    if (adx_lapack_no_diagonal(c))
-        return "LAPACK: the triangle is singular, its diagonal has a 0";
-    adx_lapack_copy(nk, x + c->checked, Y);
-    adx_lapack_trsm("L", "L", "N", "N", n, c->k, c->f, n, Y, n);
-    adx_lapack_copy(nk, Y, y);
-    adx_lapack_trsm("L", "L", "T", "N", n, c->k, c->f, n, y, n);
-    adx_lapack_copy(nk, y, c->f + n * n);
-    return NULL;
-}
-
-// For right sides Bd: Yd = L^-1 (Bd - Ld Y), Xd = L^-T (Yd - Ld' X). The same
-// function serves V and W in the place of Y and X.
-static inline void adx_lapack_chol_moved(const adx_lapack_call *c,
-                                         const ad_real Ld[],
-                                         const ad_real Y[], const ad_real X[],
-                                         const ad_real Bd[], ad_real Yd[],
-                                         ad_real Xd[])
-{
-    const size_t n = c->n;
-    const size_t nk = n * c->k;
-    adx_lapack_copy(nk, Bd, Yd);
-    adx_lapack_gemm("N", "N", n, c->k, n, -1, Ld, n, Y, n, Yd, n);
-    adx_lapack_trsm("L", "L", "N", "N", n, c->k, c->f, n, Yd, n);
-    adx_lapack_copy(nk, Yd, Xd);
-    adx_lapack_gemm("T", "N", n, c->k, n, -1, Ld, n, X, n, Xd, n);
-    adx_lapack_trsm("L", "L", "T", "N", n, c->k, c->f, n, Xd, n);
-}
-
-static inline void adx_lapack_chol_push(const adx_lapack_call *c,
-                                        const ad_real xd[], ad_real yd[],
-                                        ad_real w[])
-{
-    const size_t n = c->n;
-    const size_t nk = n * c->k;
-    const ad_real *X = c->f + n * n;
-    adx_lapack_unpack(n, xd, true, w);
-    adx_lapack_chol_moved(c, w, X + nk, X, xd + c->checked, w + n * n, yd);
-}
-
-// C[n,n] -= A B'
-static inline void adx_lapack_outer(const adx_lapack_call *c,
-                                    const ad_real A[], const ad_real B[],
-                                    ad_real C[])
-{
-    adx_lapack_gemm("N", "T", c->n, c->n, c->k, -1, A, c->n, B, c->n, C, c->n);
-}
-
-static inline void adx_lapack_chol_adjoints(const adx_lapack_call *c,
-                                            const ad_real yb[], ad_real V[],
-                                            ad_real W[])
-{
-    const size_t n = c->n;
-    adx_lapack_copy(n * c->k, yb, V);
-    adx_lapack_trsm("L", "L", "N", "N", n, c->k, c->f, n, V, n);
-    adx_lapack_copy(n * c->k, V, W);
-    adx_lapack_trsm("L", "L", "T", "N", n, c->k, c->f, n, W, n);
-}
-
-static inline void adx_lapack_chol_pull(const adx_lapack_call *c,
-                                        const ad_real yb[], ad_real xb[],
-                                        ad_real w[])
-{
-    const size_t n = c->n;
-    const size_t nk = n * c->k;
-    const ad_real *X = c->f + n * n;
-    ad_real *V = w + n * n;
-    ad_real *W = V + nk;
-    adx_lapack_chol_adjoints(c, yb, V, W);
-    adx_lapack_add(nk, 1, W, xb + c->checked);
-    adx_lapack_clear(n * n, w);
-    adx_lapack_outer(c, W, X + nk, w);
-    adx_lapack_outer(c, X, V, w);
-    adx_lapack_add_lower(n, w, xb);
-}
-
-static inline void adx_lapack_chol_second(const adx_lapack_call *c,
-                                          const adx_lapack_moving *at,
-                                          ad_real w[])
-{
-    const size_t n = c->n;
-    const size_t nk = n * c->k;
-    const ad_real *X = c->f + n * n;
-    ad_real *Ld = w;
-    ad_real *C = Ld + n * n;
-    ad_real *V = C + n * n;
-    ad_real *W = V + nk;
-    ad_real *Vd = W + nk;
-    ad_real *Wd = Vd + nk;
-    ad_real *Yd = Wd + nk;
-    ad_real *Xd = Yd + nk;
-    adx_lapack_unpack(n, at->xd, true, Ld);
-    adx_lapack_chol_adjoints(c, at->yb, V, W);
-    adx_lapack_chol_moved(c, Ld, X + nk, X, at->xd + c->checked, Yd, Xd);
-    adx_lapack_chol_moved(c, Ld, V, W, at->ybd, Vd, Wd);
-    adx_lapack_add(nk, 1, Wd, at->xbd + c->checked);
-    adx_lapack_clear(n * n, C);
-    adx_lapack_outer(c, Wd, X + nk, C);
-    adx_lapack_outer(c, W, Yd, C);
-    adx_lapack_outer(c, Xd, V, C);
-    adx_lapack_outer(c, X, Vd, C);
-    adx_lapack_add_lower(n, C, at->xbd);
-}
-
-static const adx_lapack_kind adx_lapack_chol_kind = {
-    "solve by Cholesky factors", adx_lapack_chol_value, adx_lapack_chol_push,
-    adx_lapack_chol_pull, adx_lapack_chol_second, NULL
-};
+/* --- (L L') X = B ---------------------------------------------------------- */
 
 // X = (L L')^-1 B, with the L of ad_lapack_cholesky (or any lower triangle).
 //
@@ -1637,11 +1679,7 @@ static inline ad_status ad_lapack_cholesky_solve_s(size_t n, size_t k,
         { adx_lapack_full(X, n, k, xrs, xcs),
           adx_lapack_full(NULL, 0, 0, 0, 0) }
     };
-    adx_lapack_call c = {
-        &adx_lapack_chol_kind, n, n, k, 0, 0, 0, 0, n * n + 2 * n * k,
-        2 * n * n + 6 * n * k, NULL
-    };
-    return adx_lapack_record(&c, &a);
+    return adx_lapack_record_stages(2, 0, n, k, &a);
 }
 
 static inline ad_status ad_lapack_cholesky_solve(size_t n, size_t k,
@@ -1763,19 +1801,21 @@ static inline void adx_lapack_gaps(const adx_lapack_call *c, const ad_real M[],
         }
 }
 
-static inline void adx_lapack_eigen_push(const adx_lapack_call *c,
+static inline void adx_lapack_eigen_push(const adx_lapack_call *c, size_t d,
                                          const ad_real xd[], ad_real yd[],
                                          ad_real w[])
 {
     const size_t n = c->n;
     ad_real *M = w + n * n;
     ad_real *T = M + n * n;
-    adx_lapack_unpack(n, xd, false, w);
-    adx_lapack_turn(c, false, w, T, M);
-    adx_lapack_add_means(c, M, n + 1, yd, 1);
-    if (c->flags & ADX_LAPACK_VECTORS) {
-        adx_lapack_gaps(c, M, T);
-        adx_lapack_gemm("N", "N", n, n, n, 1, c->f + n, n, T, n, yd + n, n);
+    for (size_t r = 0; r < d; r++, xd += c->operands, yd += c->results) {
+        adx_lapack_unpack(n, xd, false, w);
+        adx_lapack_turn(c, false, w, T, M);
+        adx_lapack_add_means(c, M, n + 1, yd, 1);
+        if (c->flags & ADX_LAPACK_VECTORS) {
+            adx_lapack_gaps(c, M, T);
+            adx_lapack_gemm("N", "N", n, n, n, 1, c->f + n, n, T, n, yd + n, n);
+        }
     }
 }
 
@@ -1800,39 +1840,41 @@ static inline void adx_lapack_eigen_inner(const adx_lapack_call *c,
     adx_lapack_add_means(c, yb, 1, N, n + 1);
 }
 
-static inline void adx_lapack_eigen_pull(const adx_lapack_call *c,
+static inline void adx_lapack_eigen_pull(const adx_lapack_call *c, size_t d,
                                          const ad_real yb[], ad_real xb[],
                                          ad_real w[])
 {
     const size_t n = c->n;
     ad_real *N = w + n * n;
     ad_real *T = N + n * n;
-    adx_lapack_eigen_inner(c, yb, w, N);
-    adx_lapack_turn(c, true, N, T, w);
-    adx_lapack_add_mirrored(n, w, xb);
+    for (size_t r = 0; r < d; r++) {
+        adx_lapack_eigen_inner(c, yb + r * c->results, w, N);
+        adx_lapack_turn(c, true, N, T, w);
+        adx_lapack_add_mirrored(n, w, xb + r * c->operands);
+    }
 }
 
 // Whether eigenvalues coincide on which a result depends: where they part, a
 // second derivative cannot be told from what is known here.
 static inline bool adx_lapack_parting(const adx_lapack_call *c,
-                                      const adx_lapack_moving *at)
+                                      const ad_real yb[], const ad_real ybd[])
 {
     const size_t n = c->n;
     const ad_real *group = c->f + n + n * n;
     const bool vectors = c->flags & ADX_LAPACK_VECTORS
-        && !(adx_lapack_all_zero(n * n, at->yb + n)
-             && adx_lapack_all_zero(n * n, at->ybd + n));
+        && !(adx_lapack_all_zero(n * n, yb + n)
+             && adx_lapack_all_zero(n * n, ybd + n));
     for (size_t i = 1; i < n; i++)
         if (group[i] == group[i - 1]
-            && (vectors || !adx_lapack_all_zero(2, at->yb + i - 1)
-                || !adx_lapack_all_zero(2, at->ybd + i - 1)))
+            && (vectors || !adx_lapack_all_zero(2, yb + i - 1)
+                || !adx_lapack_all_zero(2, ybd + i - 1)))
             return true;
     return false;
 }
 
 // Nd = diag(wbd) + Fd o Q + F o Qd, Qd = E' Q + V' Vbd, Fd = -F F (wd[j] - wd[i])
 static inline void adx_lapack_eigen_inner_moved(const adx_lapack_call *c,
-                                                const adx_lapack_moving *at,
+                                                const ad_real ybd[],
                                                 const ad_real M[],
                                                 const ad_real E[],
                                                 const ad_real Q[],
@@ -1842,11 +1884,10 @@ static inline void adx_lapack_eigen_inner_moved(const adx_lapack_call *c,
     const ad_real *w = c->f;
     adx_lapack_clear(n * n, Qd);
     if (c->flags & ADX_LAPACK_VECTORS)
-        adx_lapack_gemm("T", "N", n, n, n, 1, c->f + n, n, at->ybd + n, n, Qd,
-                        n);
+        adx_lapack_gemm("T", "N", n, n, n, 1, c->f + n, n, ybd + n, n, Qd, n);
     adx_lapack_gemm("T", "N", n, n, n, 1, E, n, Q, n, Qd, n);
     adx_lapack_gaps(c, Qd, Nd);
-    adx_lapack_add_means(c, at->ybd, 1, Nd, n + 1);
+    adx_lapack_add_means(c, ybd, 1, Nd, n + 1);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n; i++)
             if (i != j && Q[i + j * n] != 0)
@@ -1855,42 +1896,60 @@ static inline void adx_lapack_eigen_inner_moved(const adx_lapack_call *c,
                                / (w[j] - w[i]) / (w[j] - w[i]);
 }
 
-static inline void adx_lapack_eigen_second(const adx_lapack_call *c,
-                                           const adx_lapack_moving *at,
-                                           ad_real w[])
+// One direction, with Q and N of the adjoints; w [4 n*n]
+static inline void adx_lapack_eigen_second_row(const adx_lapack_call *c,
+                                               const ad_real xd[],
+                                               const ad_real ybd[],
+                                               const ad_real Q[],
+                                               const ad_real N[],
+                                               ad_real xbd[], ad_real w[])
 {
     const size_t n = c->n;
     const size_t nn = n * n;
     const ad_real *group = c->f + n + nn;
     ad_real *M = w;
     ad_real *E = M + nn;
-    ad_real *Q = E + nn;
-    ad_real *N = Q + nn;
-    ad_real *T = N + nn;
+    ad_real *T = E + nn;
     ad_real *Nd = T + nn;
-    if (adx_lapack_parting(c, at)) {
-        for (size_t i = 0; i < adx_lapack_packed(n); i++)
-            at->xbd[i] = (ad_real)NAN;
-        return;
-    }
-    adx_lapack_unpack(n, at->xd, false, E);
+    adx_lapack_unpack(n, xd, false, E);
     adx_lapack_turn(c, false, E, T, M);
     for (size_t j = 0; j < n; j++)          // groups on which nothing depends
         for (size_t i = 0; i < n; i++)
             if (i != j && group[i] == group[j])
                 M[i + j * n] = 0;
     adx_lapack_gaps(c, M, E);
-    adx_lapack_eigen_inner(c, at->yb, Q, N);
-    adx_lapack_eigen_inner_moved(c, at, M, E, Q, T, Nd);
+    adx_lapack_eigen_inner_moved(c, ybd, M, E, Q, T, Nd);
     adx_lapack_gemm("N", "N", n, n, n, 1, E, n, N, n, Nd, n);
     adx_lapack_gemm("N", "N", n, n, n, -1, N, n, E, n, Nd, n);
     adx_lapack_turn(c, true, Nd, T, M);
-    adx_lapack_add_mirrored(n, M, at->xbd);
+    adx_lapack_add_mirrored(n, M, xbd);
+}
+
+static inline void adx_lapack_eigen_second(const adx_lapack_call *c,
+                                           const adx_lapack_moving *at,
+                                           ad_real w[])
+{
+    const size_t nn = c->n * c->n;
+    ad_real *Q = w;
+    ad_real *N = Q + nn;
+    for (size_t r = 0; r < at->d; r++) {
+        const ad_real *yb = at->yb + r * c->results;
+        const ad_real *ybd = at->ybd + r * c->results;
+        ad_real *xbd = at->xbd + r * c->operands;
+        if (!adx_lapack_is_again(c, at, r))
+            adx_lapack_eigen_inner(c, yb, Q, N);
+        if (adx_lapack_parting(c, yb, ybd))
+            for (size_t i = 0; i < c->operands; i++)
+                xbd[i] = (ad_real)NAN;
+        else
+            adx_lapack_eigen_second_row(c, at->xd + r * c->operands, ybd, Q, N,
+                                        xbd, N + nn);
+    }
 }
 
 static const adx_lapack_kind adx_lapack_eigen_kind = {
     "symmetric eigenvalues", adx_lapack_eigen_value, adx_lapack_eigen_push,
-    adx_lapack_eigen_pull, adx_lapack_eigen_second, NULL
+    adx_lapack_eigen_pull, adx_lapack_eigen_second
 };
 
 // Eigenvalues of a symmetric matrix, in ascending order, and its eigenvectors
@@ -1928,7 +1987,7 @@ static inline ad_status ad_lapack_eigen_s(size_t n, const ad_rev *A,
     adx_lapack_call c = {
         &adx_lapack_eigen_kind, n, n, 0,
         V == NULL ? 0u : (unsigned)ADX_LAPACK_VECTORS, 0, 0, 0, n * (n + 2),
-        value > 6 * n * n ? value : 6 * n * n, NULL
+        value > 6 * n * n ? value : 6 * n * n, 0, NULL
     };
     if (n > ADX_LAPACK_EIGEN_MOST)
         return ad_fail(ADREV_ELIMIT, NULL);
@@ -1974,39 +2033,41 @@ static inline ad_real *adx_lapack_residual(const adx_lapack_call *c)
     return adx_lapack_lsq_x(c) + c->n * c->k;
 }
 
-// C[m,k] = Q C or Q' C; room[64 k]
+// C[m, d k] = Q C or Q' C; room[64 d k]
 static inline void adx_lapack_q(const adx_lapack_call *c, const char *t,
-                                ad_real C[], ad_real room[])
+                                size_t d, ad_real C[], ad_real room[])
 {
     const adx_lapack_int m = (adx_lapack_int)c->m;
     const adx_lapack_int n = (adx_lapack_int)c->n;
-    const adx_lapack_int k = (adx_lapack_int)c->k;
-    const adx_lapack_int length = (adx_lapack_int)(ADX_LAPACK_PANEL * c->k);
+    const adx_lapack_int k = (adx_lapack_int)(d * c->k);
+    const adx_lapack_int length = (adx_lapack_int)ADX_LAPACK_PANEL * k;
     adx_lapack_int info = 0;
     ADX_LAPACK(ormqr)("L", t, &m, &k, &n, c->f, &m, adx_lapack_tau(c), C, &m,
                       room, &length, &info, 1, 1);
 }
 
-// B[n,k], `ld` apart, = R^-1 B ("N") or R^-T B ("T")
+// B[n, d k] = R^-1 B ("N") or R^-T B ("T")
 static inline void adx_lapack_r(const adx_lapack_call *c, const char *t,
-                                ad_real B[], size_t ld)
+                                size_t d, ad_real B[])
 {
-    adx_lapack_trsm("L", "U", t, "N", c->n, c->k, c->f, c->m, B, ld);
+    adx_lapack_trsm("L", "U", t, "N", c->n, d * c->k, c->f, c->m, B, c->n);
 }
 
-// The first n rows of the m of C, or into them with zeros below.
-static inline void adx_lapack_top(const adx_lapack_call *c, const ad_real C[],
-                                  ad_real B[])
+// Adds a times the first n rows of the m of C, in d k columns.
+static inline void adx_lapack_add_top(const adx_lapack_call *c, size_t d,
+                                      ad_real a, const ad_real C[],
+                                      ad_real B[])
 {
-    for (size_t j = 0; j < c->k; j++)
-        adx_lapack_copy(c->n, C + j * c->m, B + j * c->n);
+    for (size_t j = 0; j < d * c->k; j++)
+        adx_lapack_add(c->n, a, C + j * c->m, B + j * c->n);
 }
 
-static inline void adx_lapack_extend(const adx_lapack_call *c,
+// C[m, d k] = (B; 0)
+static inline void adx_lapack_extend(const adx_lapack_call *c, size_t d,
                                      const ad_real B[], ad_real C[])
 {
-    adx_lapack_clear(c->m * c->k, C);
-    for (size_t j = 0; j < c->k; j++)
+    adx_lapack_clear(d * c->m * c->k, C);
+    for (size_t j = 0; j < d * c->k; j++)
         adx_lapack_copy(c->n, B + j * c->n, C + j * c->m);
 }
 
@@ -2040,57 +2101,60 @@ static inline const char *adx_lapack_lsq_value(adx_lapack_call *c,
     if (adx_lapack_is_dependent(c))
         return "LAPACK: the matrix has not full rank";
     adx_lapack_copy(mk, x + c->checked, D);
-    adx_lapack_q(c, "T", D, w);
-    adx_lapack_top(c, D, y);
-    adx_lapack_r(c, "N", y, c->n);
-    adx_lapack_copy(c->n * c->k, y, adx_lapack_lsq_x(c));
-    for (size_t j = 0; j < c->k; j++)           // D = Q (0; the rest)
+    adx_lapack_q(c, "T", 1, D, w);
+    for (size_t j = 0; j < c->k; j++) {         // D = Q (0; the rest)
+        adx_lapack_copy(c->n, D + j * c->m, y + j * c->n);
         adx_lapack_clear(c->n, D + j * c->m);
-    adx_lapack_q(c, "N", D, w);
+    }
+    adx_lapack_r(c, "N", 1, y);
+    adx_lapack_copy(c->n * c->k, y, adx_lapack_lsq_x(c));
+    adx_lapack_q(c, "N", 1, D, w);
     return NULL;
 }
 
-// Z [n,k] and T [m,k]; C[m,k], room[64 k]
-static inline void adx_lapack_lsq_moved(const adx_lapack_call *c,
+// Z [d][n*k] and T [d][m*k]; C [d][m*k], room[64 d k]
+static inline void adx_lapack_lsq_moved(const adx_lapack_call *c, size_t d,
                                         const ad_real xd[], ad_real Z[],
                                         ad_real T[], ad_real C[],
                                         ad_real room[])
 {
     const size_t m = c->m;
     const size_t n = c->n;
+    const size_t mk = m * c->k;
     const size_t nk = n * c->k;
-    adx_lapack_copy(m * c->k, xd + c->checked, T);
-    adx_lapack_gemm("N", "N", m, c->k, n, -1, xd, m, adx_lapack_lsq_x(c), n, T,
-                    m);
-    adx_lapack_clear(nk, Z);
-    adx_lapack_gemm("T", "N", n, c->k, m, 1, xd, m, adx_lapack_residual(c), m,
-                    Z, n);
-    adx_lapack_r(c, "T", Z, n);
-    adx_lapack_copy(m * c->k, T, C);
-    adx_lapack_q(c, "T", C, room);
-    for (size_t j = 0; j < c->k; j++)
-        adx_lapack_add(n, 1, C + j * m, Z + j * n);
+    adx_lapack_clear(d * nk, Z);
+    for (size_t r = 0; r < d; r++, xd += c->operands) {
+        adx_lapack_copy(mk, xd + c->checked, T + r * mk);
+        adx_lapack_gemm("N", "N", m, c->k, n, -1, xd, m, adx_lapack_lsq_x(c),
+                        n, T + r * mk, m);
+        adx_lapack_gemm("T", "N", n, c->k, m, 1, xd, m, adx_lapack_residual(c),
+                        m, Z + r * nk, n);
+    }
+    adx_lapack_r(c, "T", d, Z);
+    adx_lapack_copy(d * mk, T, C);
+    adx_lapack_q(c, "T", d, C, room);
+    adx_lapack_add_top(c, d, 1, C, Z);
 }
 
-static inline void adx_lapack_lsq_push(const adx_lapack_call *c,
+static inline void adx_lapack_lsq_push(const adx_lapack_call *c, size_t d,
                                        const ad_real xd[], ad_real yd[],
                                        ad_real w[])
 {
-    const size_t mk = c->m * c->k;
-    adx_lapack_lsq_moved(c, xd, yd, w, w + mk, w + 2 * mk);
-    adx_lapack_r(c, "N", yd, c->n);
+    const size_t all = d * c->m * c->k;
+    adx_lapack_lsq_moved(c, d, xd, yd, w, w + all, w + 2 * all);
+    adx_lapack_r(c, "N", d, yd);
 }
 
-// W [n,k] and Bb [m,k]
-static inline void adx_lapack_lsq_adjoints(const adx_lapack_call *c,
+// W [d][n*k] and Bb [d][m*k]
+static inline void adx_lapack_lsq_adjoints(const adx_lapack_call *c, size_t d,
                                            const ad_real yb[], ad_real W[],
                                            ad_real Bb[], ad_real room[])
 {
-    adx_lapack_copy(c->n * c->k, yb, W);
-    adx_lapack_r(c, "T", W, c->n);
-    adx_lapack_extend(c, W, Bb);
-    adx_lapack_q(c, "N", Bb, room);
-    adx_lapack_r(c, "N", W, c->n);
+    adx_lapack_copy(d * c->n * c->k, yb, W);
+    adx_lapack_r(c, "T", d, W);
+    adx_lapack_extend(c, d, W, Bb);
+    adx_lapack_q(c, "N", d, Bb, room);
+    adx_lapack_r(c, "N", d, W);
 }
 
 // Ab[m,n] += D W' - Bb X'
@@ -2105,19 +2169,23 @@ static inline void adx_lapack_lsq_outer(const adx_lapack_call *c,
     adx_lapack_gemm("N", "T", m, n, c->k, -1, Bb, m, X, n, Ab, m);
 }
 
-static inline void adx_lapack_lsq_pull(const adx_lapack_call *c,
+static inline void adx_lapack_lsq_pull(const adx_lapack_call *c, size_t d,
                                        const ad_real yb[], ad_real xb[],
                                        ad_real w[])
 {
     const size_t mk = c->m * c->k;
-    ad_real *W = w + mk;
-    adx_lapack_lsq_adjoints(c, yb, W, w, W + c->n * c->k);
-    adx_lapack_add(mk, 1, w, xb + c->checked);
-    adx_lapack_lsq_outer(c, adx_lapack_residual(c), W, w, adx_lapack_lsq_x(c),
-                         xb);
+    const size_t nk = c->n * c->k;
+    ad_real *Bb = w;
+    ad_real *W = Bb + d * mk;
+    adx_lapack_lsq_adjoints(c, d, yb, W, Bb, W + d * nk);
+    for (size_t r = 0; r < d; r++, Bb += mk, W += nk, xb += c->operands) {
+        adx_lapack_add(mk, 1, Bb, xb + c->checked);
+        adx_lapack_lsq_outer(c, adx_lapack_residual(c), W, Bb,
+                             adx_lapack_lsq_x(c), xb);
+    }
 }
 
-// Ud and Wd, from Bb and W; C[m,k] becomes Ad W
+// Ud, from Bb and W; C becomes Ad W; each of them has rows
 static inline void adx_lapack_lsq_adjoints_moved(const adx_lapack_call *c,
                                                  const adx_lapack_moving *at,
                                                  const ad_real W[],
@@ -2127,51 +2195,63 @@ static inline void adx_lapack_lsq_adjoints_moved(const adx_lapack_call *c,
 {
     const size_t m = c->m;
     const size_t n = c->n;
-    adx_lapack_copy(n * c->k, at->ybd, Ud);
-    adx_lapack_gemm("T", "N", n, c->k, m, -1, at->xd, m, Bb, m, Ud, n);
-    adx_lapack_r(c, "T", Ud, n);
-    adx_lapack_clear(m * c->k, C);
-    adx_lapack_gemm("N", "N", m, c->k, n, 1, at->xd, m, W, n, C, m);
-    adx_lapack_copy(m * c->k, C, T);
-    adx_lapack_q(c, "T", T, room);
-    for (size_t j = 0; j < c->k; j++)
-        adx_lapack_add(n, -1, T + j * m, Ud + j * n);
+    const size_t mk = m * c->k;
+    const size_t nk = n * c->k;
+    adx_lapack_copy(at->d * nk, at->ybd, Ud);
+    adx_lapack_clear(at->d * mk, C);
+    for (size_t r = 0; r < at->d; r++) {
+        const ad_real *Ad = at->xd + r * c->operands;
+        adx_lapack_gemm("T", "N", n, c->k, m, -1, Ad, m, Bb + r * mk, m,
+                        Ud + r * nk, n);
+        adx_lapack_gemm("N", "N", m, c->k, n, 1, Ad, m, W + r * nk, n,
+                        C + r * mk, m);
+    }
+    adx_lapack_r(c, "T", at->d, Ud);
+    adx_lapack_copy(at->d * mk, C, T);
+    adx_lapack_q(c, "T", at->d, T, room);
+    adx_lapack_add_top(c, at->d, -1, T, Ud);
 }
 
 static inline void adx_lapack_lsq_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])
 {
+    const size_t d = at->d;
     const size_t mk = c->m * c->k;
     const size_t nk = c->n * c->k;
     ad_real *Bb = w;
-    ad_real *C = Bb + mk;               // Ad W, then Bbd
-    ad_real *T = C + mk;
-    ad_real *Dd = T + mk;
-    ad_real *W = Dd + mk;
-    ad_real *Ud = W + nk;               // then Wd
-    ad_real *Z = Ud + nk;               // then Xd
-    ad_real *room = Z + nk;
-    adx_lapack_lsq_adjoints(c, at->yb, W, Bb, room);
+    ad_real *C = Bb + d * mk;           // Ad W, then Bbd
+    ad_real *T = C + d * mk;
+    ad_real *Dd = T + d * mk;
+    ad_real *W = Dd + d * mk;
+    ad_real *Ud = W + d * nk;           // then Wd
+    ad_real *Z = Ud + d * nk;           // then Xd
+    ad_real *room = Z + d * nk;
+    adx_lapack_lsq_adjoints(c, d, at->yb, W, Bb, room);
     adx_lapack_lsq_adjoints_moved(c, at, W, Bb, Ud, C, T, room);
-    adx_lapack_extend(c, Ud, T);
-    adx_lapack_q(c, "N", T, room);
-    adx_lapack_add(mk, 1, T, C);
-    adx_lapack_r(c, "N", Ud, c->n);
-    adx_lapack_add(mk, 1, C, at->xbd + c->checked);
-    adx_lapack_lsq_outer(c, adx_lapack_residual(c), Ud, C,
-                         adx_lapack_lsq_x(c), at->xbd);
-    adx_lapack_lsq_moved(c, at->xd, Z, Dd, T, room);
-    adx_lapack_extend(c, Z, T);
-    adx_lapack_q(c, "N", T, room);
-    adx_lapack_add(mk, -1, T, Dd);
-    adx_lapack_r(c, "N", Z, c->n);
-    adx_lapack_lsq_outer(c, Dd, W, Bb, Z, at->xbd);
+    adx_lapack_extend(c, d, Ud, T);
+    adx_lapack_q(c, "N", d, T, room);
+    adx_lapack_add(d * mk, 1, T, C);
+    adx_lapack_r(c, "N", d, Ud);
+    adx_lapack_lsq_moved(c, d, at->xd, Z, Dd, T, room);
+    adx_lapack_extend(c, d, Z, T);
+    adx_lapack_q(c, "N", d, T, room);
+    adx_lapack_add(d * mk, -1, T, Dd);
+    adx_lapack_r(c, "N", d, Z);
+    for (size_t r = 0; r < d; r++, C += mk, Dd += mk, Ud += nk, Z += nk) {
+        ad_real *xbd = at->xbd + r * c->operands;
+        adx_lapack_add(mk, 1, C, xbd + c->checked);
+        adx_lapack_lsq_outer(c, adx_lapack_residual(c), Ud, C,
+                             adx_lapack_lsq_x(c), xbd);
+        adx_lapack_lsq_outer(c, Dd, W, Bb, Z, xbd);
+        Bb += mk;
+        W += nk;
+    }
 }
 
 static const adx_lapack_kind adx_lapack_lsq_kind = {
     "least squares", adx_lapack_lsq_value, adx_lapack_lsq_push,
-    adx_lapack_lsq_pull, adx_lapack_lsq_second, NULL
+    adx_lapack_lsq_pull, adx_lapack_lsq_second
 };
 
 // X minimises the sum of squares of B - A X, column by column (geqrf, ormqr).
@@ -2202,7 +2282,8 @@ static inline ad_status ad_lapack_least_squares_s(size_t m, size_t n, size_t k,
     adx_lapack_call c = {
         &adx_lapack_lsq_kind, m, n, k, 0, 0, 0, 0,
         m * n + n + n * k + m * k,
-        4 * m * k + 3 * n * k + ADX_LAPACK_PANEL * widest, NULL
+        ADX_LAPACK_PANEL * widest,
+        4 * m * k + 3 * n * k + ADX_LAPACK_PANEL * k, NULL
     };
     if (m < n)
         return ad_fail(ADREV_ESHAPE, NULL);

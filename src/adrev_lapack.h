@@ -28,7 +28,8 @@
  *
  * Each call is one external statement (ad_external): forward and reverse sweeps,
  * recorded functions, second derivatives (ad_fn_hvp, ad_fn_hessian). A sweep
- * solves with the factors that the call has kept; a replay factors again.
+ * solves with the factors that the call has kept; a replay factors again, once
+ * for all directions at a point.
  *
  * Matrices are those of the array statements of adrev.h: row by row, or with
  * strides (_s): element (i, j) of A is A[i*ars + j*acs], so that a leading

@@ -148,24 +148,38 @@ static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
-// Calls the pushforward of the rule for each direction.
+// Calls the user's rule for k directions.
+static bool adx_push_rows(const adx_external *s, size_t k, const ad_real dx[],
+                          ad_real dy[])
+{
+    const ad_external_rule *rule = s->rule;
+    size_t n = s->e.operands;
+    if (rule->pushforward == NULL)
+        return false;
+    if (k > 1 && rule->pushforward_n != NULL)
+        return rule->pushforward_n(s->saved, k, n, dx, s->m, dy);
+    for (size_t r = 0; r < k; r++)
+        if (!rule->pushforward(s->saved, n, dx + r * n, s->m, dy + r * s->m))
+            return false;
+    return true;
+}
+
+// The arrays lie in the scratch room as in reverse.
 static bool adx_external_forward(const adx_extended *e, ad_real tan[],
                                  ad_real scratch[], size_t W)
 {
     const adx_external *s = (const adx_external *)e;
     size_t n = e->operands;
     ad_real *dx = scratch;
-    ad_real *dy = scratch + n;
+    ad_real *dy = scratch + W * n;
 
-    if (s->rule->pushforward == NULL)
+    for (size_t w = 0; w < W; w++)
+        adx_gather_ids(s, tan, W, w, dx + w * n);
+    if (!adx_push_rows(s, W, dx, dy))
         return false;
-    for (size_t w = 0; w < W; w++) {
-        adx_gather_ids(s, tan, W, w, dx);
-        if (!s->rule->pushforward(s->saved, n, dx, s->m, dy))
-            return false;
+    for (size_t w = 0; w < W; w++)
         for (size_t i = 0; i < s->m; i++)
-            tan[(e->first + i) * W + w] += dy[i];
-    }
+            tan[(e->first + i) * W + w] += dy[w * s->m + i];
     return true;
 }
 

@@ -412,7 +412,9 @@ ADX_API const char *ad_version(void);
 //     y                  given x              xb              given x, yb
 //     y and yd           given x, xd          xb and xbd      given all
 //
-// What is asked for is 0 before the call, and overlaps nothing.
+// What is asked for is 0 before the call, and overlaps nothing. A call is for
+// one direction, or for k of them if the rule is `abreast`: then x and y are
+// those of all directions, and each other array has a row for each.
 //
 // A replay takes from `saved` only what does not depend on x; the rest belongs
 // to the point where the statement was recorded. It returns false if it cannot
@@ -423,14 +425,15 @@ ADX_API const char *ad_version(void);
 typedef struct ad_external_point {
     size_t n;               // inputs
     size_t m;               // results
+    size_t k;               // directions; 0: y alone is asked for
     const ad_real *x;       // [n] inputs, always given
-    const ad_real *xd;      // [n] their tangents
-    const ad_real *yb;      // [m] adjoints of the results
-    const ad_real *ybd;     // [m] tangents of yb
+    const ad_real *xd;      // [k*n] their tangents
+    const ad_real *yb;      // [k*m] adjoints of the results
+    const ad_real *ybd;     // [k*m] tangents of yb
     ad_real *y;             // [m] out: results
-    ad_real *yd;            // [m] out: their tangents
-    ad_real *xb;            // [n] out: adjoints of the inputs
-    ad_real *xbd;           // [n] out: tangents of xb
+    ad_real *yd;            // [k*m] out: their tangents
+    ad_real *xb;            // [k*n] out: adjoints of the inputs
+    ad_real *xbd;           // [k*n] out: tangents of xb
 } ad_external_point;
 
 // A user's own derivative. All functions are given what was saved, and all but
@@ -444,6 +447,8 @@ typedef struct ad_external_point {
 //              NULL: pullback is called for each of them
 // pushforward  sets dy[m] to the tangents of the outputs: dy = J dx. NULL: no
 //              query can go forward then
+// pushforward_n   the same for k directions at once: from row r of dx[k*n] to
+//              row r of dy[k*m]. NULL: pushforward is called for each of them
 // destroy      is called once for each statement: with the copy of saved, when
 //              the statement leaves the tape (clear, rewind, free); or, if it
 //              was not recorded, at once and with saved itself. v may lie in
@@ -452,6 +457,9 @@ typedef struct ad_external_point {
 //              the statement is freed. May be NULL
 // replay       evaluates the statement at any point: see ad_external_point.
 //              NULL: a function with this statement cannot be recorded
+// abreast      true: a call of replay may be for several directions, at most
+//              ADREV_LANES_MOST, so that what they share is computed once (the
+//              factors of a matrix)
 // always       true: what the rule does matters beside its numbers, as if it
 //              sends messages. The statement is recorded even if all inputs are
 //              constants (its results are then recorded numbers), may have no
@@ -471,6 +479,9 @@ struct ad_external_rule {
     bool (*pullback_n)(const void *saved, size_t k, size_t m,
                        const ad_real dy[], size_t n, ad_real dx[]);
     bool always;
+    bool abreast;
+    bool (*pushforward_n)(const void *saved, size_t k, size_t n,
+                          const ad_real dx[], size_t m, ad_real dy[]);
 };
 
 // Records the m results v, computed from x, as one statement with the user's

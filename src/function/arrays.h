@@ -3,7 +3,7 @@
 /* === function/arrays ========================================================
  * Replay of array nodes, for one point and for lanes of points.
  *
- *   needs   core/derived array/operands array/linear array/sums function/api
+ *   needs   core/derived array/operands array/linear array/sums
  *           function/operations function/program function/places
  *   offers  adx_stream adx_map_of ADX_FAILED adx_run_many
  * ========================================================================== */
@@ -238,64 +238,191 @@ static bool adx_run_rows(const adx_many *k, ad_real r[], ad_real w[])
     return rows || columns;
 }
 
-// Lets the rule of an external statement compute out[results] from
-// in[operands]. If all adjoints among the operands are 0, and so are their
-// tangents, the results are 0 without a call. If only the tangents are all 0,
-// the rule is not asked for tangents.
-static bool adx_replay(const adx_many *k, const ad_real in[], ad_real out[])
-{
-    bool adjoint = k->op & ADX_EXTERNAL_adjoint;
-    size_t given = adx_external_operands(k);
-    const ad_real *dot = in + given;
-    bool moving = k->op & ADX_EXTERNAL_moving && !adx_zeros(given, dot);
-    ad_external_point at = { .n = k->n, .m = k->m, .x = in };
-    ad_real *out_dot = moving ? out + adx_external_results(k) : NULL;
+/* --- external statements ---------------------------------------------------
+ * A rule that is `abreast` is called once for all lanes whose inputs are the
+ * same; any other one once for those of them whose adjoints and tangents are,
+ * too.
+ *
+ * A lane moves unless all of its tangents are 0, or all adjoints are 0 and so
+ * are their tangents. One that does not move joins a call with tangents only
+ * where it needs no row of its own. Where adjoints are 0 and do not move, so
+ * are the results.                                                           */
 
-    memset(out, 0, adx_many_results(k) * sizeof *out);
-    if (adjoint && adx_zeros(k->m, in + k->n)
-        && (!moving || adx_zeros(k->m, dot + k->n)))
+#define ADX_FAILED UINT32_MAX   // in place of a guard: a replay failed
+
+// A call, and its arrays: as in ad_external_point, a row for each direction.
+typedef struct adx_replaying {
+    const adx_many *k;
+    bool adjoint;               // what the node computes
+    size_t L;                   // lanes
+    size_t most;                // directions of a call
+    size_t d;                   // directions of this one
+    bool moving;                // they move
+    ad_real *x;
+    ad_real *y;
+    ad_real *xd;
+    ad_real *yb;
+    ad_real *ybd;
+    ad_real *out;               // xb
+    ad_real *moved;             // yd, or xbd
+    bool moves[ADREV_LANES_MOST];   // whether a lane does
+    size_t row[ADREV_LANES_MOST];   // of a lane in this call, or
+} adx_replaying;
+
+enum {
+    ADX_NEEDS_NONE = ADREV_LANES_MOST,  // it needs none
+    ADX_WAITS,                      // for a later call
+    ADX_SERVED                      // by an earlier one, or failed at a guard
+};
+
+static void adx_begin_replaying(adx_replaying *c, const adx_many *k,
+                                ad_real room[], size_t L,
+                                const uint32_t flipped[])
+{
+    c->k = k;
+    c->adjoint = k->op & ADX_EXTERNAL_adjoint;
+    c->L = L;
+    c->most = k->shared->rule->abreast ? L : 1;
+    const size_t adjoints = c->adjoint ? L * k->m : 0;
+    c->x = room;
+    c->y = c->x + k->n;
+    c->yb = c->y + k->m;                // these first: the others need not move
+    c->out = c->yb + adjoints;
+    c->xd = c->out + (c->adjoint ? L * k->n : 0);
+    c->ybd = c->xd + L * k->n;
+    c->moved = c->ybd + adjoints;
+    for (size_t l = 0; l < L; l++)
+        c->row[l] = flipped[l] == 0 ? ADX_WAITS : ADX_SERVED;
+}
+
+// Numbers of lane l from a list.
+static void adx_take_of_lane(const adx_replaying *c, const ad_real w[],
+                             size_t l, size_t n, const uint32_t list[],
+                             ad_real to[])
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = w[list[i] * c->L + l];
+}
+
+static bool adx_replays_at(const adx_replaying *c, const ad_real w[], size_t l)
+{
+    for (size_t i = 0; i < c->k->n; i++)
+        if (memcmp(&c->x[i], &w[c->k->list[i] * c->L + l], sizeof *w) != 0)
+            return false;
+    return true;
+}
+
+// Whether row d of an array is that before it again.
+static bool adx_is_row_again(const adx_replaying *c, const ad_real a[],
+                             size_t n)
+{
+    const ad_real *row = a + c->d * n;
+    return memcmp(row, row - n, n * sizeof *row) == 0;
+}
+
+// Has a lane join the call, unless it needs a row and there is none for it.
+static void adx_join_replay(adx_replaying *c, const ad_real w[], size_t l)
+{
+    const size_t n = c->k->n;
+    const size_t m = c->adjoint ? c->k->m : 0;
+    const uint32_t *list = c->k->list + n;
+    ad_real *xd = c->xd + c->d * n;
+    ad_real *yb = c->yb + c->d * m;
+    ad_real *ybd = c->ybd + c->d * m;
+    bool moving = c->k->op & ADX_EXTERNAL_moving;
+    adx_take_of_lane(c, w, l, m, list, yb);
+    bool still = c->adjoint && adx_zeros(m, yb);
+    if (moving) {
+        adx_take_of_lane(c, w, l, n, list + m, xd);
+        adx_take_of_lane(c, w, l, m, list + m + n, ybd);
+        moving = !adx_zeros(m, ybd) || !(still || adx_zeros(n, xd));
+    }
+    bool again = c->d > 0 && adx_is_row_again(c, c->yb, m)
+              && (!moving || (c->moving && adx_is_row_again(c, c->xd, n)
+                              && adx_is_row_again(c, c->ybd, m)));
+    if (!moving && (still || !c->adjoint))
+        c->row[l] = ADX_NEEDS_NONE;
+    else if (again)
+        c->row[l] = c->d - 1;
+    else if (c->d == 0 || (c->d < c->most && c->moving == moving))
+        c->row[l] = c->d++;
+    else
+        c->row[l] = ADX_WAITS;
+    c->moves[l] = moving;
+    c->moving = c->moving || (moving && c->row[l] < ADX_NEEDS_NONE);
+}
+
+// Lets the rule compute what is asked for.
+static bool adx_ask_rule(const adx_replaying *c)
+{
+    const adx_many *k = c->k;
+    const size_t results = c->adjoint ? k->n : k->m;
+    if (c->adjoint && c->d == 0)
         return true;
-    at.xd = moving ? dot : NULL;
-    at.yb = adjoint ? in + k->n : NULL;
-    at.ybd = adjoint && moving ? dot + k->n : NULL;
-    *(adjoint ? &at.xb : &at.y) = out;
-    *(adjoint ? &at.xbd : &at.yd) = out_dot;
+    memset(c->y, 0, k->m * sizeof *c->y);
+    memset(c->out, 0, (c->adjoint ? c->d * k->n : 0) * sizeof *c->out);
+    memset(c->moved, 0, (c->moving ? c->d * results : 0) * sizeof *c->moved);
+    ad_external_point at = { .n = k->n, .m = k->m, .k = c->d, .x = c->x };
+    at.xd = c->moving ? c->xd : NULL;
+    at.yb = c->adjoint ? c->yb : NULL;
+    at.ybd = c->adjoint && c->moving ? c->ybd : NULL;
+    *(c->adjoint ? &at.xb : &at.y) = c->adjoint ? c->out : c->y;
+    *(c->adjoint ? &at.xbd : &at.yd) = c->moving ? c->moved : NULL;
     ad_tape *before = ad_use(NULL);
     bool ok = k->shared->rule->replay(k->shared->saved, &at);
     ad_use(before);
     return ok;
 }
 
-#define ADX_FAILED UINT32_MAX   // in place of a guard: a replay failed
+// Writes numbers of lane l; NULL: zeros. Returns where those of the next begin.
+static ad_real *adx_give_to_lane(const adx_replaying *c, size_t n,
+                                 const ad_real from[], size_t l, ad_real r[])
+{
+    for (size_t i = 0; i < n; i++)
+        r[i * c->L + l] = from == NULL ? 0 : from[i];
+    return r + n * c->L;
+}
 
-// Calls the rule for each lane whose operands differ from those of the call
-// before. Lanes that have failed at a guard are left out: a replay of that
-// point alone would have stopped there.
+static void adx_give_replayed(const adx_replaying *c, size_t l, bool failed,
+                              ad_real r[])
+{
+    const size_t n = adx_external_results(c->k);
+    const size_t row = c->row[l];
+    const bool has = !failed && row < ADX_NEEDS_NONE;
+    const bool moved = has && c->moves[l];
+    if (c->adjoint)
+        r = adx_give_to_lane(c, n, has ? c->out + row * n : NULL, l, r);
+    else
+        r = adx_give_to_lane(c, n, failed ? NULL : c->y, l, r);
+    if (c->k->op & ADX_EXTERNAL_moving)
+        adx_give_to_lane(c, n, moved ? c->moved + row * n : NULL, l, r);
+}
+
+// Lanes that have failed at a guard are left out: a replay of such a point
+// alone would have stopped there.
 static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
                              ad_real room[], size_t L, uint32_t flipped[])
 {
-    size_t n = adx_listed(k);
-    size_t results = adx_many_results(k);
-    ad_real *in = room;
-    ad_real *last = room + n;
-    ad_real *out = room + 2 * n;
-    bool known = false;         // out is what `last` gives
-    bool ok = false;
+    adx_replaying c;
+    adx_begin_replaying(&c, k, room, L, flipped);
     for (size_t l = 0; l < L; l++) {
-        for (size_t i = 0; i < n; i++)
-            in[i] = w[k->list[i] * L + l];
-        bool left = flipped[l] != 0;
-        if (!left && !(known && memcmp(in, last, n * sizeof *in) == 0)) {
-            ok = adx_replay(k, in, out);
-            ad_real *spare = last;
-            last = in;
-            in = spare;
-            known = true;
-        }
-        if (!left && !ok)
-            flipped[l] = ADX_FAILED;
-        for (size_t i = 0; i < results; i++)
-            r[i * L + l] = flipped[l] == 0 ? out[i] : 0;
+        if (flipped[l] != 0)
+            adx_give_replayed(&c, l, true, r);
+        if (c.row[l] != ADX_WAITS)
+            continue;
+        c.d = 0;
+        c.moving = false;
+        adx_take_of_lane(&c, w, l, k->n, k->list, c.x);
+        for (size_t j = l; j < L; j++)
+            if (c.row[j] == ADX_WAITS && adx_replays_at(&c, w, j))
+                adx_join_replay(&c, w, j);
+        bool ok = adx_ask_rule(&c);
+        for (size_t j = l; j < L; j++)
+            if (c.row[j] <= ADX_NEEDS_NONE) {
+                adx_give_replayed(&c, j, !ok, r);
+                c.row[j] = ADX_SERVED;
+                flipped[j] = ok ? 0 : ADX_FAILED;
+            }
     }
 }
 

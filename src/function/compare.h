@@ -94,12 +94,8 @@ static bool adx_borrow_nodes(adx_machine *m, adx_program *p)
         .output = p->output, .outputs = p->outputs, .inputs = p->inputs,
         .places = p->numbers
     };
-    for (size_t i = 0; i < p->manys; i++) {
-        const adx_many *k = &p->many[i];        // as in adx_copy_manys
-        size_t room = 2 * adx_listed(k) + adx_many_results(k);
-        if (k->kind == ADX_MANY_external && room > m->room)
-            m->room = room;
-    }
+    for (size_t i = 0; i < p->manys; i++)
+        adx_need_room(m, &p->many[i]);
     if (!adx_make_room_for(p->memory, (void **)&p->node, &p->node_room,
                            p->nodes, sizeof *p->node))
         return false;
@@ -185,7 +181,7 @@ static ad_status adx_compare_nearby(ad_fn *fn, ad_vector_fn *f, void *ctx,
     if (!adx_borrow_nodes(&c.machine, &fn->program))
         return ADREV_ENOMEM;
     ad_real *all = (ad_real *)adx_take(&fn->memory, fn->n + 3 * fn->m
-                                       + c.machine.places + c.machine.room,
+                                       + adx_machine_room(&c.machine, 1),
                                        sizeof *all);
     if (all == NULL)
         return ADREV_ENOMEM;

@@ -17,8 +17,9 @@
  *
  *   needs   tape/memory tape/workspace core/derived function/operations
  *           function/program function/copy function/matrices
- *   offers  adx_machine adx_free_machine ADX_CODE ADX_AFTER_X ADX_AFTER_Y
- *           ADX_AFTER_Z ADX_CODES ADX_AFTER adx_make_machine
+ *   offers  adx_machine adx_machine_room adx_need_room adx_free_machine
+ *           ADX_CODE ADX_AFTER_X ADX_AFTER_Y ADX_AFTER_Z ADX_CODES ADX_AFTER
+ *           adx_make_machine
  * ========================================================================== */
 
 typedef struct adx_preset {
@@ -33,8 +34,8 @@ typedef struct adx_machine {
     size_t calls;               // of the math library: the sum of adx_cost_of
     adx_many *many;             // a node's r is the place of its first result
     size_t manys;
-    size_t room;                // numbers behind the places, for the external
-                                // node that needs most
+    size_t room;                // numbers of the external node that has most,
+                                // see adx_machine_room
     adx_preset *preset;         // constants
     size_t presets;
     uint32_t *output;
@@ -43,6 +44,20 @@ typedef struct adx_machine {
     size_t places;
     adx_spare spare;            // kept for the next evaluation
 } adx_machine;
+
+// External nodes have room behind the places: for a point, and for what each lane
+// has there.
+static size_t adx_machine_room(const adx_machine *m, size_t lanes)
+{
+    return m->places * lanes + m->room * (lanes + 1);
+}
+
+static void adx_need_room(adx_machine *m, const adx_many *k)
+{
+    size_t room = k->kind == ADX_MANY_external
+                ? adx_listed(k) + adx_many_results(k) : 0;
+    m->room = room > m->room ? room : m->room;
+}
 
 /* --- places -------------------------------------------------------------- */
 
@@ -124,9 +139,7 @@ static bool adx_copy_manys(adx_machine *m, const adx_program *p)
             return false;
         memcpy(list, k->list, n * sizeof *list);
         m->many[i].list = list;
-        size_t room = 2 * n + adx_many_results(k);
-        if (k->kind == ADX_MANY_external && room > m->room)
-            m->room = room;
+        adx_need_room(m, k);
     }
     return true;
 }

@@ -22,10 +22,9 @@
  *           adx_free_program adx_spoil adx_has_room_for_number adx_new_number
  *           adx_new_constant adx_new_inputs adx_new_output
  *           adx_is_constant_number adx_constant_of adx_is_fixed adx_is
- *           adx_made_by adx_many_of adx_external_operands adx_external_results
- *           adx_many_results adx_listed adx_many_arity adx_results_of
- *           adx_extent adx_in_range adx_range_ends adx_add_span
- *           adx_add_results_span adx_visit_reads
+ *           adx_made_by adx_many_of adx_external_results adx_many_results
+ *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
+ *           adx_range_ends adx_add_span adx_add_results_span adx_visit_reads
  * ========================================================================== */
 
 // What an external statement saved. The programs and machines that have it as a

@@ -163,10 +163,10 @@ static const adx_node *adx_nodes_careful(const adx_machine *m, ad_real w[])
 // none.
 static adx_workspace *adx_take_work(adx_machine *m, size_t lanes)
 {
-    if (m->places + m->room > SIZE_MAX / 16 / lanes)
+    if (m->places + 2 * m->room > SIZE_MAX / 16 / lanes)
         return NULL;
     adx_workspace *work = adx_take_workspace(&m->spare, m->memory,
-                                             m->places * lanes + m->room);
+                                             adx_machine_room(m, lanes));
     if (work == NULL || work->lanes == lanes)
         return work;
     work->lanes = lanes;

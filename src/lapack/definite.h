@@ -41,9 +41,9 @@ static inline const char *adx_lapack_spd_value(adx_lapack_call *c,
     return NULL;
 }
 
-// A^-1, both triangles
+// A^-1, the lower triangle; in both triangles if mirrored
 static inline void adx_lapack_spd_inverse(const adx_lapack_call *c,
-                                          ad_real inverse[])
+                                          bool mirrored, ad_real inverse[])
 {
     const size_t n = c->n;
     const adx_lapack_int N = (adx_lapack_int)n;
@@ -51,34 +51,42 @@ static inline void adx_lapack_spd_inverse(const adx_lapack_call *c,
     adx_lapack_copy(n * n, c->f, inverse);
     if (n > 0)
         ADX_LAPACK(potri)("L", &N, inverse, &N, &info, 1);
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = j + 1; i < n; i++)
-            inverse[j + i * n] = inverse[i + j * n];
+    for (size_t j = 0; mirrored && j < n; j++)
+        for (size_t i = 0; i < j; i++)
+            inverse[i + j * n] = inverse[j + i * n];
 }
 
-// Xd = A^-1 (Bd - Ad X), with Ad in both triangles
-static inline void adx_lapack_spd_moved(const adx_lapack_call *c,
-                                        const ad_real Ad[],
-                                        const ad_real Bd[], ad_real Xd[])
+// B[n,k] -= Ad X, with Ad in both triangles
+static inline void adx_lapack_spd_less(const adx_lapack_call *c,
+                                       const ad_real Ad[], const ad_real X[],
+                                       ad_real B[])
 {
-    const size_t n = c->n;
-    adx_lapack_copy(n * c->k, Bd, Xd);
-    adx_lapack_gemm("N", "N", n, c->k, n, -1, Ad, n, c->f + n * n, n, Xd, n);
-    adx_lapack_potrs(n, c->k, c->f, Xd);
+    adx_lapack_gemm("N", "N", c->n, c->k, c->n, -1, Ad, c->n, X, c->n, B,
+                    c->n);
 }
 
-static inline void adx_lapack_spd_push(const adx_lapack_call *c,
+// Xd = A^-1 (Bd - Ad X)
+static inline void adx_lapack_spd_push(const adx_lapack_call *c, size_t d,
                                        const ad_real xd[], ad_real yd[],
                                        ad_real w[])
 {
     const size_t n = c->n;
-    ad_real *inverse = w + n * n;
-    adx_lapack_unpack(n, xd, false, w);
-    adx_lapack_spd_moved(c, w, xd + c->checked, yd);
-    if (c->flags) {
-        adx_lapack_spd_inverse(c, inverse);
-        yd[n * c->k] = adx_lapack_inner(n * n, inverse, w);
+    const size_t nk = n * c->k;
+    ad_real *inverse = w;
+    ad_real *Ad = inverse + n * n;
+    ad_real *Xd = w + c->work;
+    if (c->flags)
+        adx_lapack_spd_inverse(c, true, inverse);
+    for (size_t r = 0; r < d; r++, xd += c->operands) {
+        adx_lapack_unpack(n, xd, false, Ad);
+        adx_lapack_copy(nk, xd + c->checked, Xd + r * nk);
+        adx_lapack_spd_less(c, Ad, c->f + n * n, Xd + r * nk);
+        if (c->flags)
+            yd[r * c->results + nk] = adx_lapack_inner(n * n, inverse, Ad);
     }
+    adx_lapack_potrs(n, d * c->k, c->f, Xd);
+    for (size_t r = 0; r < d; r++)
+        adx_lapack_copy(nk, Xd + r * nk, yd + r * c->results);
 }
 
 // C[n,n] += the lower triangle of a (V W' + W V'), V and W with k columns: twice
@@ -109,36 +117,36 @@ static inline void adx_lapack_add_halved(size_t n, ad_real a,
         }
 }
 
+static inline bool adx_lapack_any_logdet(const adx_lapack_call *c, size_t d,
+                                         const ad_real yb[])
+{
+    for (size_t r = 1; c->flags && r <= d; r++)
+        if (yb[r * c->results - 1] != 0)
+            return true;
+    return false;
+}
+
 // W = Bb = A^-1 Xb; with S = -W X' + ldb A^-1, A's adjoint is S mirrored.
-static inline void adx_lapack_spd_rows(const adx_lapack_call *c, size_t rows,
+static inline void adx_lapack_spd_pull(const adx_lapack_call *c, size_t d,
                                        const ad_real yb[], ad_real xb[],
                                        ad_real w[])
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
-    ad_real *inverse = w + n * n;
-    ad_real *W = inverse + n * n;
-    bool inverted = false;
-    for (size_t r = 0; r < rows; r++)
+    ad_real *inverse = w;
+    ad_real *C = inverse + n * n;
+    ad_real *W = w + c->work;
+    if (adx_lapack_any_logdet(c, d, yb))
+        adx_lapack_spd_inverse(c, false, inverse);
+    for (size_t r = 0; r < d; r++)
         adx_lapack_copy(nk, yb + r * c->results, W + r * nk);
-    adx_lapack_potrs(n, rows * c->k, c->f, W);
-    for (size_t r = 0; r < rows; r++, yb += c->results, xb += c->operands) {
-        const ad_real determinant = c->flags ? yb[nk] : 0;
+    adx_lapack_potrs(n, d * c->k, c->f, W);
+    for (size_t r = 0; r < d; r++, yb += c->results, xb += c->operands) {
         adx_lapack_add(nk, 1, W + r * nk, xb + c->checked);
-        adx_lapack_clear(n * n, w);
-        adx_lapack_syr2k(c, -1, W + r * nk, c->f + n * n, w);
-        if (determinant != 0 && !inverted)
-            adx_lapack_spd_inverse(c, inverse);
-        inverted |= determinant != 0;
-        adx_lapack_add_halved(n, determinant, inverse, w, xb);
+        adx_lapack_clear(n * n, C);
+        adx_lapack_syr2k(c, -1, W + r * nk, c->f + n * n, C);
+        adx_lapack_add_halved(n, c->flags ? yb[nk] : 0, inverse, C, xb);
     }
-}
-
-static inline void adx_lapack_spd_pull(const adx_lapack_call *c,
-                                       const ad_real yb[], ad_real xb[],
-                                       ad_real w[])
-{
-    adx_lapack_spd_rows(c, 1, yb, xb, w);
 }
 
 // C -= 2 ldb A^-1 Ad A^-1, the tangent of the inverse; T[n,n]
@@ -155,41 +163,64 @@ static inline void adx_lapack_spd_inverse_moved(const adx_lapack_call *c,
     adx_lapack_gemm("N", "N", n, n, n, -2 * a, inverse, n, T, n, C, n);
 }
 
-// Wd = A^-1 (Xbd - Ad W)
+// Xd and Wd = A^-1 (Xbd - Ad W), of all directions; Ad[n,n]
+static inline void adx_lapack_spd_moved(const adx_lapack_call *c,
+                                        const adx_lapack_moving *at,
+                                        const ad_real W[], ad_real Xd[],
+                                        ad_real Wd[], ad_real Ad[])
+{
+    const size_t n = c->n;
+    const size_t nk = n * c->k;
+    for (size_t r = 0; r < at->d; r++) {
+        const ad_real *xd = at->xd + r * c->operands;
+        adx_lapack_unpack(n, xd, false, Ad);
+        adx_lapack_copy(nk, xd + c->checked, Xd + r * nk);
+        adx_lapack_spd_less(c, Ad, c->f + n * n, Xd + r * nk);
+        adx_lapack_copy(nk, at->ybd + r * c->results, Wd + r * nk);
+        adx_lapack_spd_less(c, Ad, W + r * nk, Wd + r * nk);
+    }
+    adx_lapack_potrs(n, at->d * c->k, c->f, Xd);
+    adx_lapack_potrs(n, at->d * c->k, c->f, Wd);
+}
+
 static inline void adx_lapack_spd_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
-    ad_real *Ad = w;
-    ad_real *inverse = Ad + n * n;
+    ad_real *inverse = w;
     ad_real *C = inverse + n * n;
-    ad_real *T = C + n * n;
-    ad_real *W = T + n * n;
-    ad_real *Wd = W + nk;
-    ad_real *Xd = Wd + nk;
-    adx_lapack_unpack(n, at->xd, false, Ad);
-    adx_lapack_clear(n * n, C);
-    adx_lapack_copy(nk, at->yb, W);
-    adx_lapack_potrs(n, c->k, c->f, W);
-    adx_lapack_spd_moved(c, Ad, at->xd + c->checked, Xd);
-    adx_lapack_copy(nk, at->ybd, Wd);
-    adx_lapack_gemm("N", "N", n, c->k, n, -1, Ad, n, W, n, Wd, n);
-    adx_lapack_potrs(n, c->k, c->f, Wd);
-    adx_lapack_add(nk, 1, Wd, at->xbd + c->checked);
-    adx_lapack_syr2k(c, -1, Wd, c->f + n * n, C);
-    adx_lapack_syr2k(c, -1, W, Xd, C);
-    if (c->flags) {
-        adx_lapack_spd_inverse(c, inverse);
-        adx_lapack_spd_inverse_moved(c, at->yb[nk], Ad, inverse, T, C);
+    ad_real *Ad = C + n * n;
+    ad_real *T = Ad + n * n;
+    ad_real *W = w + c->work;
+    ad_real *Xd = W + at->d * nk;
+    ad_real *Wd = Xd + at->d * nk;
+    for (size_t r = 0; r < at->d; r++)
+        adx_lapack_copy(nk, at->yb + r * c->results, W + r * nk);
+    adx_lapack_potrs(n, at->d * c->k, c->f, W);
+    adx_lapack_spd_moved(c, at, W, Xd, Wd, Ad);
+    if (c->flags)
+        adx_lapack_spd_inverse(c, true, inverse);
+    for (size_t r = 0; r < at->d; r++, W += nk, Xd += nk, Wd += nk) {
+        const ad_real *yb = at->yb + r * c->results;
+        const ad_real *ybd = at->ybd + r * c->results;
+        ad_real *xbd = at->xbd + r * c->operands;
+        adx_lapack_add(nk, 1, Wd, xbd + c->checked);
+        adx_lapack_clear(n * n, C);
+        adx_lapack_syr2k(c, -1, Wd, c->f + n * n, C);
+        adx_lapack_syr2k(c, -1, W, Xd, C);
+        if (c->flags) {
+            adx_lapack_unpack(n, at->xd + r * c->operands, false, Ad);
+            adx_lapack_spd_inverse_moved(c, yb[nk], Ad, inverse, T, C);
+        }
+        adx_lapack_add_halved(n, c->flags ? ybd[nk] : 0, inverse, C, xbd);
     }
-    adx_lapack_add_halved(n, c->flags ? at->ybd[nk] : 0, inverse, C, at->xbd);
 }
 
 static const adx_lapack_kind adx_lapack_spd_kind = {
     "positive definite solve", adx_lapack_spd_value, adx_lapack_spd_push,
-    adx_lapack_spd_pull, adx_lapack_spd_second, adx_lapack_spd_rows
+    adx_lapack_spd_pull, adx_lapack_spd_second
 };
 
 // X = A^-1 B, and log det A, of a symmetric positive definite A (potrf, potrs):
@@ -219,7 +250,7 @@ static inline ad_status ad_lapack_solve_spd_s(size_t n, size_t k,
     };
     adx_lapack_call c = {
         &adx_lapack_spd_kind, n, n, k, (unsigned)one, 0, 0, 0, n * n + n * k,
-        4 * n * n + 3 * n * k, NULL
+        4 * n * n, 3 * n * k, NULL
     };
     return adx_lapack_record(&c, &a);
 }
@@ -276,12 +307,14 @@ static inline void adx_lapack_cholesky_moved(const adx_lapack_call *c,
     adx_lapack_trmm("L", "N", "N", n, n, 1, c->f, n, Ld, n);
 }
 
-static inline void adx_lapack_cholesky_push(const adx_lapack_call *c,
+static inline void adx_lapack_cholesky_push(const adx_lapack_call *c, size_t d,
                                             const ad_real xd[], ad_real yd[],
                                             ad_real w[])
 {
-    adx_lapack_cholesky_moved(c, xd, w);
-    adx_lapack_add_lower(c->n, w, yd);
+    for (size_t r = 0; r < d; r++) {
+        adx_lapack_cholesky_moved(c, xd + r * c->operands, w);
+        adx_lapack_add_lower(c->n, w, yd + r * c->results);
+    }
 }
 
 // S = L^-T Phi(L' Lb) L^-1, in the place of Lb
@@ -318,9 +351,9 @@ enum { ADX_LAPACK_BLOCK = 48 };
 // Murray's blocked reverse sweep: the columns from the last block to the first.
 //     R D        rows of the block
 //     B C        rows below it
-static inline void adx_lapack_cholesky_pull(const adx_lapack_call *c,
-                                            const ad_real yb[], ad_real xb[],
-                                            ad_real w[])
+static inline void adx_lapack_cholesky_row(const adx_lapack_call *c,
+                                           const ad_real yb[], ad_real xb[],
+                                           ad_real w[])
 {
     const size_t n = c->n;
     const ad_real *L = c->f;
@@ -348,6 +381,31 @@ static inline void adx_lapack_cholesky_pull(const adx_lapack_call *c,
     adx_lapack_add_lower(n, Lb, xb);
 }
 
+static inline void adx_lapack_cholesky_pull(const adx_lapack_call *c, size_t d,
+                                            const ad_real yb[], ad_real xb[],
+                                            ad_real w[])
+{
+    for (size_t r = 0; r < d; r++)
+        adx_lapack_cholesky_row(c, yb + r * c->results, xb + r * c->operands,
+                                w);
+}
+
+// Lb, S L and L' S of packed adjoints
+static inline void adx_lapack_cholesky_adjoints(const adx_lapack_call *c,
+                                                const ad_real yb[],
+                                                ad_real Lb[], ad_real SL[],
+                                                ad_real LS[])
+{
+    const size_t n = c->n;
+    const ad_real *L = c->f;
+    adx_lapack_unpack(n, yb, true, Lb);
+    adx_lapack_copy(n * n, Lb, SL);
+    adx_lapack_cholesky_back(n, L, n, SL, n);
+    adx_lapack_copy(n * n, SL, LS);
+    adx_lapack_trmm("R", "N", "N", n, n, 1, L, n, SL, n);
+    adx_lapack_trmm("L", "T", "N", n, n, 1, L, n, LS, n);
+}
+
 // L' S L = P, so  Sd = L^-T (Pd - Ld' S L - L' S Ld) L^-1.
 static inline void adx_lapack_cholesky_second(const adx_lapack_call *c,
                                               const adx_lapack_moving *at,
@@ -356,33 +414,31 @@ static inline void adx_lapack_cholesky_second(const adx_lapack_call *c,
     const size_t n = c->n;
     const size_t nn = n * n;
     const ad_real *L = c->f;
-    ad_real *Ld = w;
-    ad_real *Lb = Ld + nn;
-    ad_real *S = Lb + nn;
-    ad_real *Z = S + nn;
-    ad_real *T = Z + nn;
-    adx_lapack_cholesky_moved(c, at->xd, Ld);
-    adx_lapack_unpack(n, at->yb, true, Lb);
-    adx_lapack_copy(nn, Lb, S);
-    adx_lapack_cholesky_back(n, L, n, S, n);
-    adx_lapack_unpack(n, at->ybd, true, Z);                 // Pd
-    adx_lapack_trmm("L", "T", "N", n, n, 1, L, n, Z, n);
-    adx_lapack_gemm("T", "N", n, n, n, 1, Ld, n, Lb, n, Z, n);
-    adx_lapack_phi(n, Z, n);
-    adx_lapack_copy(nn, S, T);                              // Ld' (S L)
-    adx_lapack_trmm("R", "N", "N", n, n, 1, L, n, T, n);
-    adx_lapack_gemm("T", "N", n, n, n, -1, Ld, n, T, n, Z, n);
-    adx_lapack_copy(nn, S, T);                              // (L' S) Ld
-    adx_lapack_trmm("L", "T", "N", n, n, 1, L, n, T, n);
-    adx_lapack_gemm("N", "N", n, n, n, -1, T, n, Ld, n, Z, n);
-    adx_lapack_trsm("L", "L", "T", "N", n, n, L, n, Z, n);
-    adx_lapack_trsm("R", "L", "N", "N", n, n, L, n, Z, n);
-    adx_lapack_add_mirrored(n, Z, at->xbd);
+    ad_real *Lb = w;
+    ad_real *SL = Lb + nn;
+    ad_real *LS = SL + nn;                                  // L' S
+    ad_real *Ld = LS + nn;
+    ad_real *Z = Ld + nn;
+    for (size_t r = 0; r < at->d; r++) {
+        if (!adx_lapack_is_again(c, at, r))
+            adx_lapack_cholesky_adjoints(c, at->yb + r * c->results, Lb, SL,
+                                         LS);
+        adx_lapack_cholesky_moved(c, at->xd + r * c->operands, Ld);
+        adx_lapack_unpack(n, at->ybd + r * c->results, true, Z);     // Pd
+        adx_lapack_trmm("L", "T", "N", n, n, 1, L, n, Z, n);
+        adx_lapack_gemm("T", "N", n, n, n, 1, Ld, n, Lb, n, Z, n);
+        adx_lapack_phi(n, Z, n);
+        adx_lapack_gemm("T", "N", n, n, n, -1, Ld, n, SL, n, Z, n);
+        adx_lapack_gemm("N", "N", n, n, n, -1, LS, n, Ld, n, Z, n);
+        adx_lapack_trsm("L", "L", "T", "N", n, n, L, n, Z, n);
+        adx_lapack_trsm("R", "L", "N", "N", n, n, L, n, Z, n);
+        adx_lapack_add_mirrored(n, Z, at->xbd + r * c->operands);
+    }
 }
 
 static const adx_lapack_kind adx_lapack_cholesky_kind = {
     "Cholesky", adx_lapack_cholesky_value, adx_lapack_cholesky_push,
-    adx_lapack_cholesky_pull, adx_lapack_cholesky_second, NULL
+    adx_lapack_cholesky_pull, adx_lapack_cholesky_second
 };
 
 // L L' = A, L lower triangular with a positive diagonal (potrf).
@@ -407,7 +463,7 @@ static inline ad_status ad_lapack_cholesky_s(size_t n, const ad_rev *A,
     };
     adx_lapack_call c = {
         &adx_lapack_cholesky_kind, n, n, 0, 0, 0, 0, 0, n * n,
-        5 * n * n + ADX_LAPACK_BLOCK * ADX_LAPACK_BLOCK, NULL
+        5 * n * n + ADX_LAPACK_BLOCK * ADX_LAPACK_BLOCK, 0, NULL
     };
     return adx_lapack_record(&c, &a);
 }

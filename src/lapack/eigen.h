@@ -110,19 +110,21 @@ static inline void adx_lapack_gaps(const adx_lapack_call *c, const ad_real M[],
         }
 }
 
-static inline void adx_lapack_eigen_push(const adx_lapack_call *c,
+static inline void adx_lapack_eigen_push(const adx_lapack_call *c, size_t d,
                                          const ad_real xd[], ad_real yd[],
                                          ad_real w[])
 {
     const size_t n = c->n;
     ad_real *M = w + n * n;
     ad_real *T = M + n * n;
-    adx_lapack_unpack(n, xd, false, w);
-    adx_lapack_turn(c, false, w, T, M);
-    adx_lapack_add_means(c, M, n + 1, yd, 1);
-    if (c->flags & ADX_LAPACK_VECTORS) {
-        adx_lapack_gaps(c, M, T);
-        adx_lapack_gemm("N", "N", n, n, n, 1, c->f + n, n, T, n, yd + n, n);
+    for (size_t r = 0; r < d; r++, xd += c->operands, yd += c->results) {
+        adx_lapack_unpack(n, xd, false, w);
+        adx_lapack_turn(c, false, w, T, M);
+        adx_lapack_add_means(c, M, n + 1, yd, 1);
+        if (c->flags & ADX_LAPACK_VECTORS) {
+            adx_lapack_gaps(c, M, T);
+            adx_lapack_gemm("N", "N", n, n, n, 1, c->f + n, n, T, n, yd + n, n);
+        }
     }
 }
 
@@ -147,39 +149,41 @@ static inline void adx_lapack_eigen_inner(const adx_lapack_call *c,
     adx_lapack_add_means(c, yb, 1, N, n + 1);
 }
 
-static inline void adx_lapack_eigen_pull(const adx_lapack_call *c,
+static inline void adx_lapack_eigen_pull(const adx_lapack_call *c, size_t d,
                                          const ad_real yb[], ad_real xb[],
                                          ad_real w[])
 {
     const size_t n = c->n;
     ad_real *N = w + n * n;
     ad_real *T = N + n * n;
-    adx_lapack_eigen_inner(c, yb, w, N);
-    adx_lapack_turn(c, true, N, T, w);
-    adx_lapack_add_mirrored(n, w, xb);
+    for (size_t r = 0; r < d; r++) {
+        adx_lapack_eigen_inner(c, yb + r * c->results, w, N);
+        adx_lapack_turn(c, true, N, T, w);
+        adx_lapack_add_mirrored(n, w, xb + r * c->operands);
+    }
 }
 
 // Whether eigenvalues coincide on which a result depends: where they part, a
 // second derivative cannot be told from what is known here.
 static inline bool adx_lapack_parting(const adx_lapack_call *c,
-                                      const adx_lapack_moving *at)
+                                      const ad_real yb[], const ad_real ybd[])
 {
     const size_t n = c->n;
     const ad_real *group = c->f + n + n * n;
     const bool vectors = c->flags & ADX_LAPACK_VECTORS
-        && !(adx_lapack_all_zero(n * n, at->yb + n)
-             && adx_lapack_all_zero(n * n, at->ybd + n));
+        && !(adx_lapack_all_zero(n * n, yb + n)
+             && adx_lapack_all_zero(n * n, ybd + n));
     for (size_t i = 1; i < n; i++)
         if (group[i] == group[i - 1]
-            && (vectors || !adx_lapack_all_zero(2, at->yb + i - 1)
-                || !adx_lapack_all_zero(2, at->ybd + i - 1)))
+            && (vectors || !adx_lapack_all_zero(2, yb + i - 1)
+                || !adx_lapack_all_zero(2, ybd + i - 1)))
             return true;
     return false;
 }
 
 // Nd = diag(wbd) + Fd o Q + F o Qd, Qd = E' Q + V' Vbd, Fd = -F F (wd[j] - wd[i])
 static inline void adx_lapack_eigen_inner_moved(const adx_lapack_call *c,
-                                                const adx_lapack_moving *at,
+                                                const ad_real ybd[],
                                                 const ad_real M[],
                                                 const ad_real E[],
                                                 const ad_real Q[],
@@ -189,11 +193,10 @@ static inline void adx_lapack_eigen_inner_moved(const adx_lapack_call *c,
     const ad_real *w = c->f;
     adx_lapack_clear(n * n, Qd);
     if (c->flags & ADX_LAPACK_VECTORS)
-        adx_lapack_gemm("T", "N", n, n, n, 1, c->f + n, n, at->ybd + n, n, Qd,
-                        n);
+        adx_lapack_gemm("T", "N", n, n, n, 1, c->f + n, n, ybd + n, n, Qd, n);
     adx_lapack_gemm("T", "N", n, n, n, 1, E, n, Q, n, Qd, n);
     adx_lapack_gaps(c, Qd, Nd);
-    adx_lapack_add_means(c, at->ybd, 1, Nd, n + 1);
+    adx_lapack_add_means(c, ybd, 1, Nd, n + 1);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n; i++)
             if (i != j && Q[i + j * n] != 0)
@@ -202,42 +205,60 @@ static inline void adx_lapack_eigen_inner_moved(const adx_lapack_call *c,
                                / (w[j] - w[i]) / (w[j] - w[i]);
 }
 
-static inline void adx_lapack_eigen_second(const adx_lapack_call *c,
-                                           const adx_lapack_moving *at,
-                                           ad_real w[])
+// One direction, with Q and N of the adjoints; w [4 n*n]
+static inline void adx_lapack_eigen_second_row(const adx_lapack_call *c,
+                                               const ad_real xd[],
+                                               const ad_real ybd[],
+                                               const ad_real Q[],
+                                               const ad_real N[],
+                                               ad_real xbd[], ad_real w[])
 {
     const size_t n = c->n;
     const size_t nn = n * n;
     const ad_real *group = c->f + n + nn;
     ad_real *M = w;
     ad_real *E = M + nn;
-    ad_real *Q = E + nn;
-    ad_real *N = Q + nn;
-    ad_real *T = N + nn;
+    ad_real *T = E + nn;
     ad_real *Nd = T + nn;
-    if (adx_lapack_parting(c, at)) {
-        for (size_t i = 0; i < adx_lapack_packed(n); i++)
-            at->xbd[i] = (ad_real)NAN;
-        return;
-    }
-    adx_lapack_unpack(n, at->xd, false, E);
+    adx_lapack_unpack(n, xd, false, E);
     adx_lapack_turn(c, false, E, T, M);
     for (size_t j = 0; j < n; j++)          // groups on which nothing depends
         for (size_t i = 0; i < n; i++)
             if (i != j && group[i] == group[j])
                 M[i + j * n] = 0;
     adx_lapack_gaps(c, M, E);
-    adx_lapack_eigen_inner(c, at->yb, Q, N);
-    adx_lapack_eigen_inner_moved(c, at, M, E, Q, T, Nd);
+    adx_lapack_eigen_inner_moved(c, ybd, M, E, Q, T, Nd);
     adx_lapack_gemm("N", "N", n, n, n, 1, E, n, N, n, Nd, n);
     adx_lapack_gemm("N", "N", n, n, n, -1, N, n, E, n, Nd, n);
     adx_lapack_turn(c, true, Nd, T, M);
-    adx_lapack_add_mirrored(n, M, at->xbd);
+    adx_lapack_add_mirrored(n, M, xbd);
+}
+
+static inline void adx_lapack_eigen_second(const adx_lapack_call *c,
+                                           const adx_lapack_moving *at,
+                                           ad_real w[])
+{
+    const size_t nn = c->n * c->n;
+    ad_real *Q = w;
+    ad_real *N = Q + nn;
+    for (size_t r = 0; r < at->d; r++) {
+        const ad_real *yb = at->yb + r * c->results;
+        const ad_real *ybd = at->ybd + r * c->results;
+        ad_real *xbd = at->xbd + r * c->operands;
+        if (!adx_lapack_is_again(c, at, r))
+            adx_lapack_eigen_inner(c, yb, Q, N);
+        if (adx_lapack_parting(c, yb, ybd))
+            for (size_t i = 0; i < c->operands; i++)
+                xbd[i] = (ad_real)NAN;
+        else
+            adx_lapack_eigen_second_row(c, at->xd + r * c->operands, ybd, Q, N,
+                                        xbd, N + nn);
+    }
 }
 
 static const adx_lapack_kind adx_lapack_eigen_kind = {
     "symmetric eigenvalues", adx_lapack_eigen_value, adx_lapack_eigen_push,
-    adx_lapack_eigen_pull, adx_lapack_eigen_second, NULL
+    adx_lapack_eigen_pull, adx_lapack_eigen_second
 };
 
 // Eigenvalues of a symmetric matrix, in ascending order, and its eigenvectors
@@ -275,7 +296,7 @@ static inline ad_status ad_lapack_eigen_s(size_t n, const ad_rev *A,
     adx_lapack_call c = {
         &adx_lapack_eigen_kind, n, n, 0,
         V == NULL ? 0u : (unsigned)ADX_LAPACK_VECTORS, 0, 0, 0, n * (n + 2),
-        value > 6 * n * n ? value : 6 * n * n, NULL
+        value > 6 * n * n ? value : 6 * n * n, 0, NULL
     };
     if (n > ADX_LAPACK_EIGEN_MOST)
         return ad_fail(ADREV_ELIMIT, NULL);

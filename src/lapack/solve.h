@@ -52,38 +52,36 @@ static inline const char *adx_lapack_solve_value(adx_lapack_call *c,
 }
 
 // Xd = A^-1 (Bd - Ad X)
-static inline void adx_lapack_solve_push(const adx_lapack_call *c,
+static inline void adx_lapack_solve_push(const adx_lapack_call *c, size_t d,
                                          const ad_real xd[], ad_real yd[],
                                          ad_real w[])
 {
     const size_t n = c->n;
+    const size_t nk = n * c->k;
     (void)w;
-    adx_lapack_copy(n * c->k, xd + n * n, yd);
-    adx_lapack_gemm("N", "N", n, c->k, n, -1, xd, n, c->f + n * n, n, yd, n);
-    adx_lapack_getrs(c, "N", c->k, yd);
+    for (size_t r = 0; r < d; r++, xd += c->operands) {
+        ad_real *Xd = yd + r * nk;
+        adx_lapack_copy(nk, xd + n * n, Xd);
+        adx_lapack_gemm("N", "N", n, c->k, n, -1, xd, n, c->f + n * n, n, Xd,
+                        n);
+    }
+    adx_lapack_getrs(c, "N", d * c->k, yd);
 }
 
 // Bb = A^-T Xb,  Ab = -Bb X'
-static inline void adx_lapack_solve_rows(const adx_lapack_call *c, size_t rows,
+static inline void adx_lapack_solve_pull(const adx_lapack_call *c, size_t d,
                                          const ad_real yb[], ad_real xb[],
                                          ad_real w[])
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
-    adx_lapack_copy(rows * nk, yb, w);
-    adx_lapack_getrs(c, "T", rows * c->k, w);
-    for (size_t r = 0; r < rows; r++, w += nk, xb += c->operands) {
+    adx_lapack_copy(d * nk, yb, w);
+    adx_lapack_getrs(c, "T", d * c->k, w);
+    for (size_t r = 0; r < d; r++, w += nk, xb += c->operands) {
         adx_lapack_add(nk, 1, w, xb + n * n);
         adx_lapack_gemm("N", "T", n, n, c->k, -1, w, n, c->f + n * n, n, xb,
                         n);
     }
-}
-
-static inline void adx_lapack_solve_pull(const adx_lapack_call *c,
-                                         const ad_real yb[], ad_real xb[],
-                                         ad_real w[])
-{
-    adx_lapack_solve_rows(c, 1, yb, xb, w);
 }
 
 // Wd = A^-T (Xbd - Ad' W),  Abd = -Wd X' - W Xd'
@@ -93,24 +91,30 @@ static inline void adx_lapack_solve_second(const adx_lapack_call *c,
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
+    const size_t all = at->d * nk;
     ad_real *W = w;
-    ad_real *Wd = W + nk;
-    ad_real *Xd = Wd + nk;
-    adx_lapack_copy(nk, at->yb, W);
-    adx_lapack_getrs(c, "T", c->k, W);
-    adx_lapack_solve_push(c, at->xd, Xd, NULL);
-    adx_lapack_copy(nk, at->ybd, Wd);
-    adx_lapack_gemm("T", "N", n, c->k, n, -1, at->xd, n, W, n, Wd, n);
-    adx_lapack_getrs(c, "T", c->k, Wd);
-    adx_lapack_add(nk, 1, Wd, at->xbd + n * n);
-    adx_lapack_gemm("N", "T", n, n, c->k, -1, Wd, n, c->f + n * n, n, at->xbd,
-                    n);
-    adx_lapack_gemm("N", "T", n, n, c->k, -1, W, n, Xd, n, at->xbd, n);
+    ad_real *Wd = W + all;
+    ad_real *Xd = Wd + all;
+    adx_lapack_copy(all, at->yb, W);
+    adx_lapack_getrs(c, "T", at->d * c->k, W);
+    adx_lapack_solve_push(c, at->d, at->xd, Xd, NULL);
+    adx_lapack_copy(all, at->ybd, Wd);
+    for (size_t r = 0; r < at->d; r++)
+        adx_lapack_gemm("T", "N", n, c->k, n, -1, at->xd + r * c->operands, n,
+                        W + r * nk, n, Wd + r * nk, n);
+    adx_lapack_getrs(c, "T", at->d * c->k, Wd);
+    for (size_t r = 0; r < at->d; r++, W += nk, Wd += nk, Xd += nk) {
+        ad_real *xbd = at->xbd + r * c->operands;
+        adx_lapack_add(nk, 1, Wd, xbd + n * n);
+        adx_lapack_gemm("N", "T", n, n, c->k, -1, Wd, n, c->f + n * n, n, xbd,
+                        n);
+        adx_lapack_gemm("N", "T", n, n, c->k, -1, W, n, Xd, n, xbd, n);
+    }
 }
 
 static const adx_lapack_kind adx_lapack_solve_kind = {
     "solve", adx_lapack_solve_value, adx_lapack_solve_push,
-    adx_lapack_solve_pull, adx_lapack_solve_second, adx_lapack_solve_rows
+    adx_lapack_solve_pull, adx_lapack_solve_second
 };
 
 // X = A^-1 B, by LU factors with row exchanges (getrf, getrs).
@@ -139,7 +143,7 @@ static inline ad_status ad_lapack_solve_s(size_t n, size_t k, const ad_rev *A,
     };
     adx_lapack_call c = {
         &adx_lapack_solve_kind, n, n, k, 0, 0, 0, 0,
-        n * n + n * k + adx_lapack_of_ints(n), 3 * n * k, NULL
+        n * n + n * k + adx_lapack_of_ints(n), 0, 3 * n * k, NULL
     };
     return adx_lapack_record(&c, &a);
 }
@@ -157,16 +161,14 @@ static inline ad_status ad_lapack_solve(size_t n, size_t k, const ad_rev A[],
 // The sign is asked for: at first it is found, from then on it must be the same.
 enum { ADX_LAPACK_SIGN = 1, ADX_LAPACK_SIGNED = 2, ADX_LAPACK_NEGATIVE = 4 };
 
-// C[n,n] += a A^-T; w[n*n]
-static inline void adx_lapack_add_inverse(const adx_lapack_call *c, ad_real a,
-                                          ad_real C[], ad_real w[])
+// w[n,n] = A^-T
+static inline void adx_lapack_inverse(const adx_lapack_call *c, ad_real w[])
 {
     const size_t n = c->n;
     adx_lapack_clear(n * n, w);
     for (size_t i = 0; i < n; i++)
         w[i + i * n] = 1;
     adx_lapack_getrs(c, "T", n, w);
-    adx_lapack_add(n * n, a, w, C);
 }
 
 static inline bool adx_lapack_is_negative(const adx_lapack_call *c)
@@ -199,21 +201,22 @@ static inline const char *adx_lapack_logdet_value(adx_lapack_call *c,
 }
 
 // trace(A^-1 Ad)
-static inline void adx_lapack_logdet_push(const adx_lapack_call *c,
+static inline void adx_lapack_logdet_push(const adx_lapack_call *c, size_t d,
                                           const ad_real xd[], ad_real yd[],
                                           ad_real w[])
 {
-    const size_t n = c->n;
-    adx_lapack_clear(n * n, w);
-    adx_lapack_add_inverse(c, 1, w, w + n * n);
-    *yd = adx_lapack_inner(n * n, w, xd);
+    adx_lapack_inverse(c, w);
+    for (size_t r = 0; r < d; r++)
+        yd[r] = adx_lapack_inner(c->operands, w, xd + r * c->operands);
 }
 
-static inline void adx_lapack_logdet_pull(const adx_lapack_call *c,
+static inline void adx_lapack_logdet_pull(const adx_lapack_call *c, size_t d,
                                           const ad_real yb[], ad_real xb[],
                                           ad_real w[])
 {
-    adx_lapack_add_inverse(c, *yb, xb, w);
+    adx_lapack_inverse(c, w);
+    for (size_t r = 0; r < d; r++)
+        adx_lapack_add(c->operands, yb[r], w, xb + r * c->operands);
 }
 
 // The tangent of A^-T is -A^-T Ad' A^-T.
@@ -222,19 +225,22 @@ static inline void adx_lapack_logdet_second(const adx_lapack_call *c,
                                             ad_real w[])
 {
     const size_t n = c->n;
-    ad_real *inverse = w + n * n;
-    adx_lapack_clear(n * n, inverse);
-    adx_lapack_add_inverse(c, 1, inverse, w);
-    adx_lapack_add(n * n, *at->ybd, inverse, at->xbd);
-    adx_lapack_clear(n * n, w);
-    adx_lapack_gemm("T", "N", n, n, n, 1, at->xd, n, inverse, n, w, n);
-    adx_lapack_getrs(c, "T", n, w);
-    adx_lapack_add(n * n, -*at->yb, w, at->xbd);
+    ad_real *moved = w + n * n;
+    adx_lapack_inverse(c, w);
+    for (size_t r = 0; r < at->d; r++) {
+        ad_real *xbd = at->xbd + r * n * n;
+        adx_lapack_add(n * n, at->ybd[r], w, xbd);
+        adx_lapack_clear(n * n, moved);
+        adx_lapack_gemm("T", "N", n, n, n, 1, at->xd + r * n * n, n, w, n,
+                        moved, n);
+        adx_lapack_getrs(c, "T", n, moved);
+        adx_lapack_add(n * n, -at->yb[r], moved, xbd);
+    }
 }
 
 static const adx_lapack_kind adx_lapack_logdet_kind = {
     "log-determinant", adx_lapack_logdet_value, adx_lapack_logdet_push,
-    adx_lapack_logdet_pull, adx_lapack_logdet_second, NULL
+    adx_lapack_logdet_pull, adx_lapack_logdet_second
 };
 
 // log |det A|, by LU factors; n = 0: 0. NaN on failure.
@@ -260,7 +266,7 @@ static inline ad_rev ad_lapack_logdet_s(size_t n, const ad_rev *A,
     adx_lapack_call c = {
         &adx_lapack_logdet_kind, n, n, 0,
         sign == NULL ? 0u : (unsigned)ADX_LAPACK_SIGN, 0, 0, 0,
-        n * n + adx_lapack_of_ints(n), 2 * n * n, NULL
+        n * n + adx_lapack_of_ints(n), 2 * n * n, 0, NULL
     };
     adx_lapack_record(&c, &a);
     if (sign != NULL)

@@ -7,8 +7,8 @@
  *   needs   lapack/routines
  *   offers  adx_lapack_kind adx_lapack_call adx_lapack_moving
  *           adx_lapack_of_ints adx_lapack_full adx_lapack_lower
- *           adx_lapack_packed adx_lapack_constant adx_lapack_arrays
- *           adx_lapack_record adx_lapack_unpack adx_lapack_add_lower
+ *           adx_lapack_constant adx_lapack_arrays adx_lapack_record
+ *           adx_lapack_is_again adx_lapack_unpack adx_lapack_add_lower
  *           adx_lapack_add_mirrored adx_lapack_phi adx_lapack_eps
  *           adx_lapack_copy adx_lapack_clear adx_lapack_add adx_lapack_inner
  * ====================================================================== */
@@ -30,35 +30,35 @@ typedef struct adx_lapack_call {
     size_t operands;
     size_t results;
     size_t kept;                // numbers in f
-    size_t work;                // numbers that derivatives work with
+    size_t work;                // numbers that functions of the kind work with
+    size_t each;                // and more of them for each direction
     ad_real *f;                 // [kept] factors at the point of the recording
 } adx_lapack_call;
 
-// A direction, and adjoints with their tangents: ad_external_point.
+// Adjoints with their tangents, a row for each direction: ad_external_point.
 typedef struct adx_lapack_moving {
+    size_t d;                   // directions
     const ad_real *xd;
     const ad_real *yb;
     const ad_real *ybd;         // never NULL
     ad_real *xbd;               // added to
 } adx_lapack_moving;
 
+// Directions are rows, one after the other. They share what does not depend on
+// them, and their right sides are solved for in one call of LAPACK.
+//
 // value     sets f and y; returns what is wrong with x, or NULL
 // push      sets yd, which is 0 before; pull and second add to xb and xbd
-// pull_rows as pull, for several rows of yb and xb, and as many times the work
-//           numbers: all of them are right-hand sides of one call of LAPACK.
-//           NULL: rows are pulled one by one
 struct adx_lapack_kind {
     const char *name;
     const char *(*value)(adx_lapack_call *c, const ad_real x[], ad_real y[],
                          ad_real w[]);
-    void (*push)(const adx_lapack_call *c, const ad_real xd[], ad_real yd[],
-                 ad_real w[]);
-    void (*pull)(const adx_lapack_call *c, const ad_real yb[], ad_real xb[],
-                 ad_real w[]);
+    void (*push)(const adx_lapack_call *c, size_t d, const ad_real xd[],
+                 ad_real yd[], ad_real w[]);
+    void (*pull)(const adx_lapack_call *c, size_t d, const ad_real yb[],
+                 ad_real xb[], ad_real w[]);
     void (*second)(const adx_lapack_call *c, const adx_lapack_moving *at,
                    ad_real w[]);
-    void (*pull_rows)(const adx_lapack_call *c, size_t rows,
-                      const ad_real yb[], ad_real xb[], ad_real w[]);
 };
 
 static inline ad_real *adx_lapack_reals(size_t n)
@@ -82,17 +82,16 @@ static inline const char *adx_lapack_value(adx_lapack_call *c,
     return c->kind->value(c, x, y, w);
 }
 
-static inline bool adx_lapack_pullback_n(const void *saved, size_t rows,
-                                         size_t m, const ad_real dy[],
-                                         size_t n, ad_real dx[])
+static inline bool adx_lapack_pullback_n(const void *saved, size_t d, size_t m,
+                                         const ad_real dy[], size_t n,
+                                         ad_real dx[])
 {
     const adx_lapack_call *c = (const adx_lapack_call *)saved;
-    const bool abreast = rows > 1 && c->kind->pull_rows != NULL;
-    ad_real *w = adx_lapack_reals(abreast ? rows * c->work : c->work);
-    if (w != NULL && abreast)
-        c->kind->pull_rows(c, rows, dy, dx, w);
-    for (size_t r = 0; w != NULL && !abreast && r < rows; r++)
-        c->kind->pull(c, dy + r * m, dx + r * n, w);
+    ad_real *w = adx_lapack_reals(c->work + d * c->each);
+    (void)m;
+    (void)n;
+    if (w != NULL)
+        c->kind->pull(c, d, dy, dx, w);
     free(w);
     return w != NULL;
 }
@@ -104,18 +103,25 @@ static inline bool adx_lapack_pullback(const void *saved, size_t m,
     return adx_lapack_pullback_n(saved, 1, m, dy, n, dx);
 }
 
+static inline bool adx_lapack_pushforward_n(const void *saved, size_t d,
+                                            size_t n, const ad_real dx[],
+                                            size_t m, ad_real dy[])
+{
+    const adx_lapack_call *c = (const adx_lapack_call *)saved;
+    ad_real *w = adx_lapack_reals(c->work + d * c->each);
+    (void)n;
+    memset(dy, 0, d * m * sizeof *dy);
+    if (w != NULL)
+        c->kind->push(c, d, dx, dy, w);
+    free(w);
+    return w != NULL;
+}
+
 static inline bool adx_lapack_pushforward(const void *saved, size_t n,
                                           const ad_real dx[], size_t m,
                                           ad_real dy[])
 {
-    const adx_lapack_call *c = (const adx_lapack_call *)saved;
-    ad_real *w = adx_lapack_reals(c->work);
-    (void)n;
-    memset(dy, 0, m * sizeof *dy);
-    if (w != NULL)
-        c->kind->push(c, dx, dy, w);
-    free(w);
-    return w != NULL;
+    return adx_lapack_pushforward_n(saved, 1, n, dx, m, dy);
 }
 
 static inline void adx_lapack_destroy(const void *saved)
@@ -127,7 +133,8 @@ static inline bool adx_lapack_replay(const void *saved,
                                      const ad_external_point *at)
 {
     adx_lapack_call c = *(const adx_lapack_call *)saved;
-    ad_real *f = adx_lapack_reals(c.kept + c.results + c.work);
+    const size_t d = at->k;
+    ad_real *f = adx_lapack_reals(c.kept + c.results + c.work + d * c.each);
     ad_real *y = f + c.kept;
     ad_real *w = y + c.results;
     c.f = f;
@@ -135,11 +142,12 @@ static inline bool adx_lapack_replay(const void *saved,
     if (ok && at->y != NULL)
         memcpy(at->y, y, c.results * sizeof *y);
     if (ok && at->yd != NULL)
-        c.kind->push(&c, at->xd, at->yd, w);
+        c.kind->push(&c, d, at->xd, at->yd, w);
     if (ok && at->xb != NULL)
-        c.kind->pull(&c, at->yb, at->xb, w);
+        c.kind->pull(&c, d, at->yb, at->xb, w);
     if (ok && at->xbd != NULL) {
-        const adx_lapack_moving moving = { at->xd, at->yb, at->ybd, at->xbd };
+        const adx_lapack_moving moving = { d, at->xd, at->yb, at->ybd,
+                                           at->xbd };
         c.kind->second(&c, &moving, w);
     }
     free(f);
@@ -148,7 +156,8 @@ static inline bool adx_lapack_replay(const void *saved,
 
 static const ad_external_rule adx_lapack_rule = {
     "LAPACK", adx_lapack_pullback, adx_lapack_pushforward, adx_lapack_destroy,
-    adx_lapack_replay, adx_lapack_pullback_n, false
+    adx_lapack_replay, adx_lapack_pullback_n, false, true,
+    adx_lapack_pushforward_n
 };
 
 /* --- views ------------------------------------------------------------------
@@ -307,17 +316,26 @@ static inline ad_status adx_lapack_record(adx_lapack_call *c,
     return status;
 }
 
+// Whether a direction has the adjoints of the one before.
+static inline bool adx_lapack_is_again(const adx_lapack_call *c,
+                                       const adx_lapack_moving *at, size_t r)
+{
+    const ad_real *yb = at->yb + r * c->results;
+    return r > 0 && memcmp(yb, yb - c->results, c->results * sizeof *yb) == 0;
+}
+
 /* --- packed triangles ------------------------------------------------------ */
 
 // S[n,n], both triangles, of the lower one; lower: L with zeros above.
 static inline void adx_lapack_unpack(size_t n, const ad_real p[], bool lower,
                                      ad_real S[])
 {
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = j; i < n; i++) {
-            S[j + i * n] = lower ? 0 : *p;
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = 0; i < j; i++)
+            S[i + j * n] = lower ? 0 : S[j + i * n];
+        for (size_t i = j; i < n; i++)
             S[i + j * n] = *p++;
-        }
+    }
 }
 
 // Adds a lower triangle to a packed one.

@@ -7,7 +7,18 @@
  *   needs   lapack/routines lapack/statements
  * ====================================================================== */
 
-/* --- triangular systems ----------------------------------------------------- */
+/* --- triangular systems ------------------------------------------------------
+ * Stages: X_s = op_s(L)^-1 X_(s-1), where X_0 = B, and op_s is L or its
+ * transpose. A triangular system has one; (L L') X = B has two, with L and then
+ * with L'. In a direction, and with V_s for the adjoint of X_s:
+ *
+ *     X_s d     = op_s(L)^-1 (X_(s-1) d - op_s(Ld) X_s)
+ *     V_(s-1)   = op_s(L)^-T V_s             op_s(L)b  = -V_(s-1) X_s'
+ *     V_(s-1) d = op_s(L)^-T (V_s d - op_s(Ld)' V_(s-1))
+ *     op_s(L)bd = -V_(s-1) d X_s' - V_(s-1) X_s d'
+ *
+ * c->m is their number; f: L [n*n], then each X_s [n*k]. Arrays of all stages
+ * begin with that of the first: X_1, but V_0.                               */
 
 // What ad_lapack_trisolve solves with.
 enum {
@@ -17,25 +28,27 @@ enum {
     ADREV_LAPACK_UNIT = 4           // ones on the diagonal, which is not read
 };
 
-// f: L [n*n], X [n*k]; op(L) X = B, op by the flags
-static inline const char *adx_lapack_op(const adx_lapack_call *c,
+static inline const ad_real *adx_lapack_stage_x(const adx_lapack_call *c,
+                                                size_t s)
+{
+    return c->f + c->n * c->n + s * c->n * c->k;
+}
+
+// op_s, or its transpose
+static inline const char *adx_lapack_op(const adx_lapack_call *c, size_t s,
                                         bool transposed)
 {
-    return ((c->flags & ADREV_LAPACK_TRANSPOSED) != 0) != transposed ? "T"
-                                                                     : "N";
+    const bool flag = c->flags & ADREV_LAPACK_TRANSPOSED;
+    return (flag != (s == 1)) != transposed ? "T" : "N";
 }
 
-static inline const char *adx_lapack_unit(const adx_lapack_call *c)
+// B = op_s(L)^-1 B, or the transpose of that, for d k columns
+static inline void adx_lapack_stage(const adx_lapack_call *c, size_t s,
+                                    bool transposed, size_t d, ad_real B[])
 {
-    return c->flags & ADREV_LAPACK_UNIT ? "U" : "N";
-}
-
-// B = op(L)^-1 B, or the transposed of that
-static inline void adx_lapack_trisolve(const adx_lapack_call *c,
-                                       bool transposed, ad_real B[])
-{
-    adx_lapack_trsm("L", "L", adx_lapack_op(c, transposed), adx_lapack_unit(c),
-                    c->n, c->k, c->f, c->n, B, c->n);
+    adx_lapack_trsm("L", "L", adx_lapack_op(c, s, transposed),
+                    c->flags & ADREV_LAPACK_UNIT ? "U" : "N", c->n, d * c->k,
+                    c->f, c->n, B, c->n);
 }
 
 static inline bool adx_lapack_no_diagonal(const adx_lapack_call *c)
@@ -51,13 +64,16 @@ static inline const char *adx_lapack_tri_value(adx_lapack_call *c,
                                                ad_real w[])
 {
     const size_t nk = c->n * c->k;
+    ad_real *X = c->f + c->n * c->n;
     (void)w;
     adx_lapack_unpack(c->n, x, true, c->f);
     if (adx_lapack_no_diagonal(c))
         return "LAPACK: the triangle is singular, its diagonal has a 0";
     adx_lapack_copy(nk, x + c->checked, y);
-    adx_lapack_trisolve(c, false, y);
-    adx_lapack_copy(nk, y, c->f + c->n * c->n);
+    for (size_t s = 0; s < c->m; s++) {
+        adx_lapack_stage(c, s, false, 1, y);
+        adx_lapack_copy(nk, y, X + s * nk);
+    }
     return NULL;
 }
 
@@ -70,34 +86,69 @@ static inline void adx_lapack_tri_unpack(const adx_lapack_call *c,
         L[i + i * c->n] = 0;
 }
 
-// B[n,k] -= op(Ld) X, or of the transposed
-static inline void adx_lapack_tri_less(const adx_lapack_call *c,
-                                       bool transposed, const ad_real Ld[],
-                                       const ad_real X[], ad_real B[])
+// B -= op_s(Ld) X, or of the transpose, in each direction: rows of B [d][n*k],
+// and rows of X that are `step` apart. Ld[n,n] is room.
+static inline void adx_lapack_tri_less(const adx_lapack_call *c, size_t s,
+                                       bool transposed, size_t d,
+                                       const ad_real xd[], const ad_real X[],
+                                       size_t step, ad_real B[], ad_real Ld[])
 {
-    adx_lapack_gemm(adx_lapack_op(c, transposed), "N", c->n, c->k, c->n, -1,
-                    Ld, c->n, X, c->n, B, c->n);
+    const size_t n = c->n;
+    for (size_t r = 0; r < d; r++) {
+        adx_lapack_tri_unpack(c, xd + r * c->operands, Ld);
+        adx_lapack_gemm(adx_lapack_op(c, s, transposed), "N", n, c->k, n, -1,
+                        Ld, n, X + r * step, n, B + r * n * c->k, n);
+    }
 }
 
-// Xd = op(L)^-1 (Bd - op(Ld) X)
-static inline void adx_lapack_tri_push(const adx_lapack_call *c,
+// Tangents of each X_s: Xd [c->m][d][n*k].
+static inline void adx_lapack_tri_moved(const adx_lapack_call *c, size_t d,
+                                        const ad_real xd[], ad_real Xd[],
+                                        ad_real Ld[])
+{
+    const size_t nk = c->n * c->k;
+    for (size_t r = 0; r < d; r++)
+        adx_lapack_copy(nk, xd + r * c->operands + c->checked, Xd + r * nk);
+    for (size_t s = 0; s < c->m; s++, Xd += d * nk) {
+        if (s > 0)
+            adx_lapack_copy(d * nk, Xd - d * nk, Xd);
+        adx_lapack_tri_less(c, s, false, d, xd, adx_lapack_stage_x(c, s), 0,
+                            Xd, Ld);
+        adx_lapack_stage(c, s, false, d, Xd);
+    }
+}
+
+static inline void adx_lapack_tri_push(const adx_lapack_call *c, size_t d,
                                        const ad_real xd[], ad_real yd[],
                                        ad_real w[])
 {
-    adx_lapack_tri_unpack(c, xd, w);
-    adx_lapack_copy(c->n * c->k, xd + c->checked, yd);
-    adx_lapack_tri_less(c, false, w, c->f + c->n * c->n, yd);
-    adx_lapack_trisolve(c, false, yd);
+    const size_t all = d * c->results;
+    ad_real *Xd = w + c->work;
+    adx_lapack_tri_moved(c, d, xd, Xd, w);
+    adx_lapack_copy(all, Xd + (c->m - 1) * all, yd);
 }
 
-// C[n,n] -= W X' or, transposed, X W'
-static inline void adx_lapack_tri_outer(const adx_lapack_call *c,
-                                        const ad_real W[], const ad_real X[],
+// Each V_(s-1) of adjoints yb: V [c->m][d][n*k].
+static inline void adx_lapack_tri_adjoints(const adx_lapack_call *c, size_t d,
+                                           const ad_real yb[], ad_real V[])
+{
+    const size_t all = d * c->results;
+    for (size_t s = c->m; s-- > 0;) {
+        ad_real *to = V + s * all;
+        adx_lapack_copy(all, s + 1 == c->m ? yb : to + all, to);
+        adx_lapack_stage(c, s, true, d, to);
+    }
+}
+
+// C[n,n] -= the adjoint that V_(s-1) and X_s make: V X', or X V'
+static inline void adx_lapack_tri_outer(const adx_lapack_call *c, size_t s,
+                                        const ad_real V[], const ad_real X[],
                                         ad_real C[])
 {
-    const bool transposed = c->flags & ADREV_LAPACK_TRANSPOSED;
-    adx_lapack_gemm("N", "T", c->n, c->n, c->k, -1, transposed ? X : W, c->n,
-                    transposed ? W : X, c->n, C, c->n);
+    const size_t n = c->n;
+    const bool transposed = *adx_lapack_op(c, s, false) == 'T';
+    adx_lapack_gemm("N", "T", n, n, c->k, -1, transposed ? X : V, n,
+                    transposed ? V : X, n, C, n);
 }
 
 static inline void adx_lapack_tri_pack(const adx_lapack_call *c, ad_real C[],
@@ -108,50 +159,83 @@ static inline void adx_lapack_tri_pack(const adx_lapack_call *c, ad_real C[],
     adx_lapack_add_lower(c->n, C, p);
 }
 
-// W = op(L)^-T Xb = Bb,  op(L)b = -W X'
-static inline void adx_lapack_tri_pull(const adx_lapack_call *c,
+static inline void adx_lapack_tri_pull(const adx_lapack_call *c, size_t d,
                                        const ad_real yb[], ad_real xb[],
                                        ad_real w[])
 {
     const size_t n = c->n;
-    ad_real *W = w + n * n;
-    adx_lapack_copy(n * c->k, yb, W);
-    adx_lapack_trisolve(c, true, W);
-    adx_lapack_add(n * c->k, 1, W, xb + c->checked);
-    adx_lapack_clear(n * n, w);
-    adx_lapack_tri_outer(c, W, c->f + n * n, w);
-    adx_lapack_tri_pack(c, w, xb);
+    const size_t nk = n * c->k;
+    const ad_real *V = w + c->work;
+    adx_lapack_tri_adjoints(c, d, yb, w + c->work);
+    for (size_t r = 0; r < d; r++, V += nk, xb += c->operands) {
+        adx_lapack_add(nk, 1, V, xb + c->checked);
+        adx_lapack_clear(n * n, w);
+        for (size_t s = 0; s < c->m; s++)
+            adx_lapack_tri_outer(c, s, V + s * d * nk,
+                                 adx_lapack_stage_x(c, s), w);
+        adx_lapack_tri_pack(c, w, xb);
+    }
 }
 
-// Wd = op(L)^-T (Xbd - op(Ld)' W)
+// Tangents of each V_(s-1): Vd [c->m][d][n*k].
+static inline void adx_lapack_tri_adjoints_moved(const adx_lapack_call *c,
+                                                 const adx_lapack_moving *at,
+                                                 const ad_real V[],
+                                                 ad_real Vd[], ad_real Ld[])
+{
+    const size_t nk = c->n * c->k;
+    const size_t all = at->d * nk;
+    for (size_t s = c->m; s-- > 0;) {
+        ad_real *to = Vd + s * all;
+        adx_lapack_copy(all, s + 1 == c->m ? at->ybd : to + all, to);
+        adx_lapack_tri_less(c, s, true, at->d, at->xd, V + s * all, nk, to, Ld);
+        adx_lapack_stage(c, s, true, at->d, to);
+    }
+}
+
 static inline void adx_lapack_tri_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])
 {
     const size_t n = c->n;
     const size_t nk = n * c->k;
-    ad_real *Ld = w;
-    ad_real *C = Ld + n * n;
-    ad_real *W = C + n * n;
-    ad_real *Wd = W + nk;
-    ad_real *Xd = Wd + nk;
-    adx_lapack_tri_push(c, at->xd, Xd, Ld);
-    adx_lapack_copy(nk, at->yb, W);
-    adx_lapack_trisolve(c, true, W);
-    adx_lapack_copy(nk, at->ybd, Wd);
-    adx_lapack_tri_less(c, true, Ld, W, Wd);
-    adx_lapack_trisolve(c, true, Wd);
-    adx_lapack_add(nk, 1, Wd, at->xbd + c->checked);
-    adx_lapack_clear(n * n, C);
-    adx_lapack_tri_outer(c, Wd, c->f + n * n, C);
-    adx_lapack_tri_outer(c, W, Xd, C);
-    adx_lapack_tri_pack(c, C, at->xbd);
+    const size_t all = at->d * nk;
+    ad_real *C = w;                     // first of all, room for Ld
+    ad_real *V = w + c->work;
+    ad_real *Xd = V + c->m * all;
+    ad_real *Vd = Xd + c->m * all;
+    adx_lapack_tri_adjoints(c, at->d, at->yb, V);
+    adx_lapack_tri_moved(c, at->d, at->xd, Xd, C);
+    adx_lapack_tri_adjoints_moved(c, at, V, Vd, C);
+    for (size_t r = 0; r < at->d; r++, V += nk, Xd += nk, Vd += nk) {
+        ad_real *xbd = at->xbd + r * c->operands;
+        adx_lapack_add(nk, 1, Vd, xbd + c->checked);
+        adx_lapack_clear(n * n, C);
+        for (size_t s = 0; s < c->m; s++) {
+            adx_lapack_tri_outer(c, s, Vd + s * all, adx_lapack_stage_x(c, s),
+                                 C);
+            adx_lapack_tri_outer(c, s, V + s * all, Xd + s * all, C);
+        }
+        adx_lapack_tri_pack(c, C, xbd);
+    }
 }
 
 static const adx_lapack_kind adx_lapack_tri_kind = {
     "triangular solve", adx_lapack_tri_value, adx_lapack_tri_push,
-    adx_lapack_tri_pull, adx_lapack_tri_second, NULL
+    adx_lapack_tri_pull, adx_lapack_tri_second
 };
+
+static inline ad_status adx_lapack_record_stages(size_t stages, unsigned flags,
+                                                 size_t n, size_t k,
+                                                 const adx_lapack_arrays *a)
+{
+    const size_t nk = n * k;
+    adx_lapack_call c = {
+        &adx_lapack_tri_kind, stages, n, k, flags, 0, 0, 0, n * n + stages * nk,
+        n * n, 3 * stages * nk, NULL
+    };
+    return adx_lapack_record(&c, a);
+}
 
 // X = T^-1 B, with a triangle of T (trsm).
 //
@@ -176,14 +260,10 @@ static inline ad_status ad_lapack_trisolve_s(unsigned flags, size_t n,
         { adx_lapack_full(X, n, k, xrs, xcs),
           adx_lapack_full(NULL, 0, 0, 0, 0) }
     };
-    adx_lapack_call c = {
-        &adx_lapack_tri_kind, n, n, k,
-        flags ^ (upper ? (unsigned)ADREV_LAPACK_TRANSPOSED : 0u), 0, 0, 0,
-        n * n + n * k, 2 * n * n + 3 * n * k, NULL
-    };
     if (flags > 7)
         return ad_fail(ADREV_ESHAPE, NULL);
-    return adx_lapack_record(&c, &a);
+    flags ^= upper ? (unsigned)ADREV_LAPACK_TRANSPOSED : 0u;
+    return adx_lapack_record_stages(1, flags, n, k, &a);
 }
 
 static inline ad_status ad_lapack_trisolve(unsigned flags, size_t n, size_t k,
@@ -195,126 +275,7 @@ static inline ad_status ad_lapack_trisolve(unsigned flags, size_t n, size_t k,
                                 side, 1);
 }
 
-/* --- (L L') X = B ------------------------------------------------------------
- * f: L [n*n], X [n*k], Y [n*k] = L^-1 B. Adjoints and tangents go the way of two
- * triangular solves: V = L^-1 Xb, W = L^-T V = Bb, Lb = -(W Y' + X V').      */
-
-static inline const char *adx_lapack_chol_value(adx_lapack_call *c,
-                                                const ad_real x[], ad_real y[],
-                                                ad_real w[])
-{
-    const size_t n = c->n;
-    const size_t nk = n * c->k;
-    ad_real *Y = c->f + n * n + nk;
-    (void)w;
-    adx_lapack_unpack(n, x, true, c->f);
-    if (adx_lapack_no_diagonal(c))
-        return "LAPACK: the triangle is singular, its diagonal has a 0";
-    adx_lapack_copy(nk, x + c->checked, Y);
-    adx_lapack_trsm("L", "L", "N", "N", n, c->k, c->f, n, Y, n);
-    adx_lapack_copy(nk, Y, y);
-    adx_lapack_trsm("L", "L", "T", "N", n, c->k, c->f, n, y, n);
-    adx_lapack_copy(nk, y, c->f + n * n);
-    return NULL;
-}
-
-// For right sides Bd: Yd = L^-1 (Bd - Ld Y), Xd = L^-T (Yd - Ld' X). The same
-// function serves V and W in the place of Y and X.
-static inline void adx_lapack_chol_moved(const adx_lapack_call *c,
-                                         const ad_real Ld[],
-                                         const ad_real Y[], const ad_real X[],
-                                         const ad_real Bd[], ad_real Yd[],
-                                         ad_real Xd[])
-{
-    const size_t n = c->n;
-    const size_t nk = n * c->k;
-    adx_lapack_copy(nk, Bd, Yd);
-    adx_lapack_gemm("N", "N", n, c->k, n, -1, Ld, n, Y, n, Yd, n);
-    adx_lapack_trsm("L", "L", "N", "N", n, c->k, c->f, n, Yd, n);
-    adx_lapack_copy(nk, Yd, Xd);
-    adx_lapack_gemm("T", "N", n, c->k, n, -1, Ld, n, X, n, Xd, n);
-    adx_lapack_trsm("L", "L", "T", "N", n, c->k, c->f, n, Xd, n);
-}
-
-static inline void adx_lapack_chol_push(const adx_lapack_call *c,
-                                        const ad_real xd[], ad_real yd[],
-                                        ad_real w[])
-{
-    const size_t n = c->n;
-    const size_t nk = n * c->k;
-    const ad_real *X = c->f + n * n;
-    adx_lapack_unpack(n, xd, true, w);
-    adx_lapack_chol_moved(c, w, X + nk, X, xd + c->checked, w + n * n, yd);
-}
-
-// C[n,n] -= A B'
-static inline void adx_lapack_outer(const adx_lapack_call *c,
-                                    const ad_real A[], const ad_real B[],
-                                    ad_real C[])
-{
-    adx_lapack_gemm("N", "T", c->n, c->n, c->k, -1, A, c->n, B, c->n, C, c->n);
-}
-
-static inline void adx_lapack_chol_adjoints(const adx_lapack_call *c,
-                                            const ad_real yb[], ad_real V[],
-                                            ad_real W[])
-{
-    const size_t n = c->n;
-    adx_lapack_copy(n * c->k, yb, V);
-    adx_lapack_trsm("L", "L", "N", "N", n, c->k, c->f, n, V, n);
-    adx_lapack_copy(n * c->k, V, W);
-    adx_lapack_trsm("L", "L", "T", "N", n, c->k, c->f, n, W, n);
-}
-
-static inline void adx_lapack_chol_pull(const adx_lapack_call *c,
-                                        const ad_real yb[], ad_real xb[],
-                                        ad_real w[])
-{
-    const size_t n = c->n;
-    const size_t nk = n * c->k;
-    const ad_real *X = c->f + n * n;
-    ad_real *V = w + n * n;
-    ad_real *W = V + nk;
-    adx_lapack_chol_adjoints(c, yb, V, W);
-    adx_lapack_add(nk, 1, W, xb + c->checked);
-    adx_lapack_clear(n * n, w);
-    adx_lapack_outer(c, W, X + nk, w);
-    adx_lapack_outer(c, X, V, w);
-    adx_lapack_add_lower(n, w, xb);
-}
-
-static inline void adx_lapack_chol_second(const adx_lapack_call *c,
-                                          const adx_lapack_moving *at,
-                                          ad_real w[])
-{
-    const size_t n = c->n;
-    const size_t nk = n * c->k;
-    const ad_real *X = c->f + n * n;
-    ad_real *Ld = w;
-    ad_real *C = Ld + n * n;
-    ad_real *V = C + n * n;
-    ad_real *W = V + nk;
-    ad_real *Vd = W + nk;
-    ad_real *Wd = Vd + nk;
-    ad_real *Yd = Wd + nk;
-    ad_real *Xd = Yd + nk;
-    adx_lapack_unpack(n, at->xd, true, Ld);
-    adx_lapack_chol_adjoints(c, at->yb, V, W);
-    adx_lapack_chol_moved(c, Ld, X + nk, X, at->xd + c->checked, Yd, Xd);
-    adx_lapack_chol_moved(c, Ld, V, W, at->ybd, Vd, Wd);
-    adx_lapack_add(nk, 1, Wd, at->xbd + c->checked);
-    adx_lapack_clear(n * n, C);
-    adx_lapack_outer(c, Wd, X + nk, C);
-    adx_lapack_outer(c, W, Yd, C);
-    adx_lapack_outer(c, Xd, V, C);
-    adx_lapack_outer(c, X, Vd, C);
-    adx_lapack_add_lower(n, C, at->xbd);
-}
-
-static const adx_lapack_kind adx_lapack_chol_kind = {
-    "solve by Cholesky factors", adx_lapack_chol_value, adx_lapack_chol_push,
-    adx_lapack_chol_pull, adx_lapack_chol_second, NULL
-};
+/* --- (L L') X = B ---------------------------------------------------------- */
 
 // X = (L L')^-1 B, with the L of ad_lapack_cholesky (or any lower triangle).
 //
@@ -340,11 +301,7 @@ static inline ad_status ad_lapack_cholesky_solve_s(size_t n, size_t k,
         { adx_lapack_full(X, n, k, xrs, xcs),
           adx_lapack_full(NULL, 0, 0, 0, 0) }
     };
-    adx_lapack_call c = {
-        &adx_lapack_chol_kind, n, n, k, 0, 0, 0, 0, n * n + 2 * n * k,
-        2 * n * n + 6 * n * k, NULL
-    };
-    return adx_lapack_record(&c, &a);
+    return adx_lapack_record_stages(2, 0, n, k, &a);
 }
 
 static inline ad_status ad_lapack_cholesky_solve(size_t n, size_t k,

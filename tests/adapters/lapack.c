@@ -15,11 +15,9 @@
 
 static size_t allocations;
 static size_t failing;                  // this allocation; 0: none
-static size_t most_bytes;
 
 static void *scarce(size_t bytes)
 {
-    most_bytes = bytes > most_bytes ? bytes : most_bytes;
     return ++allocations == failing ? NULL : malloc(bytes);
 }
 
@@ -712,9 +710,8 @@ static void test_blocks(void)
     ad_use(NULL);
 }
 
-// Rows of a Jacobian, of which up to 8 share a sweep and a call of the rule,
-// against one at a time. A call of the rule allocates once; where all rows are
-// right-hand sides of one call of LAPACK, for all of them.
+// Rows of a Jacobian, or its columns, of which up to 8 share a sweep and a call
+// of the rule, against one at a time. A call of the rule allocates once.
 static void test_rows(const program *p, size_t n)
 {
     static ad_real x[MOST], J[60 * 60], g[MOST];
@@ -728,27 +725,60 @@ static void test_rows(const program *p, size_t n)
     run(X, Y, &r);
     for (size_t i = 0; i < m; i++)      // rows that concern all results
         Y[i] = ad_rec(ad_add(Y[i], ad_mul(Y[m - 1 - i], 2)));
-    allocations = most_bytes = 0;
+    allocations = 0;
     IS(ad_jacobian(tape, m, Y, inputs, X, J), ADREV_OK);
-    size_t rows = most_bytes;
-    most_bytes = 0;
-    CHECK(!backward || allocations == (m + 7) / 8, "%s: %zu calls", p->name,
-          allocations);
+    CHECK(allocations == ((backward ? m : inputs) + 7) / 8, "%s: %zu calls",
+          p->name, allocations);
     for (size_t i = 0; i < m; i++) {
         IS(ad_gradient(tape, Y[i], inputs, X, g), ADREV_OK);
         alike(&r, "rows", inputs, J + i * inputs, g, backward ? 16 : 1000);
     }
-    if (backward && m >= 8 && strncmp(p->name, "solve", 5) == 0)
-        CHECK(rows > 7 * most_bytes, "%s: %zu bytes for 8 rows, %zu for one",
-              p->name, rows, most_bytes);
     ad_use(NULL);
+}
+
+// All directions of a recorded function, which are one call of the rule, against
+// one at a time: tangents and second derivatives.
+static void test_directions(const program *p, size_t n)
+{
+    static ad_real x[MOST], w[MOST], J[60 * 60], H[60 * 60];
+    static ad_real v[60], jv[60], hv[60], column[60];
+    running r = { p, n, true, true };
+    size_t inputs = inputs_of(p, n);
+    size_t m = p->results(p, n);
+    ad_fn *fn = NULL;
+    point(p, n, x);
+    fill(m, w);
+    IS(ad_fn_record(&fn, run, &r, inputs, x, m), ADREV_OK);
+    IS(ad_fn_hessian(fn, x, w, H), ADREV_OK);
+    allocations = 0;
+    IS(ad_fn_jacobian(fn, x, J), ADREV_OK);
+    IS(ad_fn_hessian(fn, x, w, H), ADREV_OK);
+    size_t calls = allocations;
+    memset(v, 0, sizeof v);
+    for (size_t j = 0; j < inputs; j++) {
+        v[j] = 1;
+        IS(ad_fn_jvp(fn, x, v, jv), ADREV_OK);
+        IS(ad_fn_hvp(fn, x, w, v, hv), ADREV_OK);
+        v[j] = 0;
+        for (size_t i = 0; i < m; i++)
+            column[i] = J[i * inputs + j];
+        alike(&r, "a column of the Jacobian", m, column, jv, 1000);
+        for (size_t i = 0; i < inputs; i++)
+            column[i] = H[i * inputs + j];
+        alike(&r, "a column of the Hessian", inputs, column, hv, 1000);
+    }
+    CHECK(calls <= 4 * ((inputs + ADREV_LANES_MOST - 1) / ADREV_LANES_MOST),
+          "%s: %zu calls for %zu directions", p->name, calls, inputs);
+    ad_fn_free(fn);
 }
 
 static void test_all_rows(void)
 {
     for (size_t i = 0; i < PROGRAMS; i++)
-        for (size_t n = 1; n <= 5; n += 4)
+        for (size_t n = 1; n <= 5; n += 4) {
             test_rows(&programs[i], n);
+            test_directions(&programs[i], n);
+        }
 }
 
 /* --- failures -------------------------------------------------------------- */

@@ -93,6 +93,9 @@ static bool two_back_n(const void *saved, size_t k, size_t m,
     return true;
 }
 
+static int columns_pushed;
+static int calls_for_columns;
+
 static bool two_forward(const void *saved, size_t n, const ad_real dx[],
                         size_t m, ad_real dy[])
 {
@@ -102,6 +105,18 @@ static bool two_forward(const void *saved, size_t n, const ad_real dx[],
     for (size_t i = 0; i < n; i++)
         dy[0] += w->c[i] * dx[i];
     dy[1] = w->first[1] * dx[0] + w->first[0] * dx[1];
+    return true;
+}
+
+static bool two_forward_n(const void *saved, size_t k, size_t n,
+                          const ad_real dx[], size_t m, ad_real dy[])
+{
+    CHECK(k > 1 && k <= 8, "%zu columns", k);
+    columns_pushed += (int)k;
+    calls_for_columns++;
+    for (size_t r = 0; r < k; r++)
+        if (!two_forward(saved, n, dx + r * n, m, dy + r * m))
+            return false;
     return true;
 }
 
@@ -123,6 +138,12 @@ static const ad_external_rule abreast = { .name = "several rows",
                                           .pullback = two_back,
                                           .destroy = count_destroyed,
                                           .pullback_n = two_back_n };
+
+static const ad_external_rule columns = { .name = "several columns",
+                                          .pullback = two_back,
+                                          .pushforward = two_forward,
+                                          .destroy = count_destroyed,
+                                          .pushforward_n = two_forward_n };
 
 static int destroyed;
 
@@ -259,6 +280,28 @@ static void run_abreast(void)
         ad_tape *t = ad_tape_in(buffer, all);
         check_rows(t, i == 2 ? 0 : 2 + i);
         ad_tape_free(t);
+    }
+}
+
+// More results than inputs: columns are pushed together.
+static void run_columns(void)
+{
+    ad_rev x[8], y[2], rows[20];
+    ad_real J[20 * 8], g[8];
+    ad_inputs(8, (ad_real[8]){ 1, 2, 3, 4, 5, 6, 7, 8 }, x);
+    CHECK(record(&columns, 8, x, y) == ADREV_OK, "recorded");
+    for (size_t i = 0; i < 20; i++)
+        rows[i] = ad_rec(ad_mul(y[i % 2], (ad_real)i));
+    columns_pushed = calls_for_columns = 0;
+    CHECK(ad_jacobian(tape, 20, rows, 8, x, J) == ADREV_OK, "Jacobian");
+#ifdef ADX_LANES
+    CHECK(columns_pushed == 8 && calls_for_columns == 1,
+          "%d columns, %d calls", columns_pushed, calls_for_columns);
+#endif
+    for (size_t i = 0; i < 20; i++) {
+        CHECK(ad_gradient(tape, rows[i], 8, x, g) == ADREV_OK, "row %zu", i);
+        for (size_t j = 0; j < 8; j++)
+            CHECK_NEAR(J[i * 8 + j], g[j], 1e-6);
     }
 }
 
@@ -660,10 +703,12 @@ int main(void)
     run_jacobians(&both);
     run_jacobians(&back);
     run_jacobians(&abreast);
+    run_jacobians(&columns);
     void (*const runs[])(void) = { run_pushed, run_destroyed, run_unused,
                                    run_mistakes, run_failing, run_no_memory,
                                    run_fixed, run_recording_pullback,
-                                   run_bad_saved, run_abreast, run_always,
+                                   run_bad_saved, run_abreast, run_columns,
+                                   run_always,
                                    run_always_marked, run_always_fixed,
                                    run_always_unrecorded };
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {

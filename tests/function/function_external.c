@@ -46,6 +46,7 @@ static atomic_int calls;        // of replays
 static atomic_int fail_at;      // the call that fails; 0: none
 static atomic_int fail_from;    // and all from this one
 static atomic_bool wrong;       // a replay was asked what it must not be
+static bool abreast;            // rules take several directions at once
 
 static const double refused = 50;       // a replay fails where x0 is more
 
@@ -124,8 +125,26 @@ static bool is_sound(const ad_external_point *at)
         && (at->xb != NULL) == adjoint && (at->yd != NULL) == (!adjoint && moving)
         && (at->xbd != NULL) == (adjoint && moving)
         && (at->ybd != NULL) == (adjoint && moving)
-        && is_zero(at->m, at->y) && is_zero(at->m, at->yd)
-        && is_zero(at->n, at->xb) && is_zero(at->n, at->xbd);
+        && (at->k > 0) == (adjoint || moving)
+        && at->k <= (abreast ? ADREV_LANES_MOST : 1)
+        && is_zero(at->m, at->y) && is_zero(at->k * at->m, at->yd)
+        && is_zero(at->k * at->n, at->xb) && is_zero(at->k * at->n, at->xbd);
+}
+
+// Direction r of a call, as a call of its own.
+static ad_external_point direction_of(const ad_external_point *at, size_t r)
+{
+    ad_external_point one = *at;
+    one.k = 1;
+#define ROW(field, n) one.field = at->field == NULL ? NULL : at->field + r * (n)
+    ROW(xd, at->n);
+    ROW(yb, at->m);
+    ROW(ybd, at->m);
+    ROW(yd, at->m);
+    ROW(xb, at->n);
+    ROW(xbd, at->n);
+#undef ROW
+    return one;
 }
 
 // Whether the call is to work. No tape may be current.
@@ -146,21 +165,12 @@ static bool has_nan(size_t n, const double *x)
     return false;
 }
 
-static bool twist_replay(const void *saved, const ad_external_point *at)
+static void twist_direction(const twist_saved *s, const ad_external_point *at)
 {
-    const twist_saved *s = saved;
-    const double *x = at->x;
     double J[2][3];
     double H[2][3][3];
-    bool ok = replay_begins(at);
-    wrong = wrong || at->n != 3 || at->m != 2 || s->stamp != 42
-         || (uintptr_t)saved % _Alignof(max_align_t) != 0;
-    first_derivatives(s->c, x, J);
-    second_derivatives(s->c, x, H);
-    if (at->y != NULL) {
-        at->y[0] = s->c[0] * sin(x[0]) * x[1] + x[2] * x[2];
-        at->y[1] = s->c[1] * x[0] * x[1] * x[2] + exp(x[2]);
-    }
+    first_derivatives(s->c, at->x, J);
+    second_derivatives(s->c, at->x, H);
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < 3; i++) {
             if (at->yd != NULL)
@@ -173,12 +183,34 @@ static bool twist_replay(const void *saved, const ad_external_point *at)
             for (size_t j = 0; j < 3; j++)
                 at->xbd[i] += at->yb[k] * H[k][i][j] * at->xd[j];
         }
-    return ok && !(x[0] > refused) && !has_nan(2, at->yb);
+}
+
+static bool twist_replay(const void *saved, const ad_external_point *at)
+{
+    const twist_saved *s = saved;
+    const double *x = at->x;
+    bool ok = replay_begins(at);
+    wrong = wrong || at->n != 3 || at->m != 2 || s->stamp != 42
+         || (uintptr_t)saved % _Alignof(max_align_t) != 0;
+    if (at->y != NULL) {
+        at->y[0] = s->c[0] * sin(x[0]) * x[1] + x[2] * x[2];
+        at->y[1] = s->c[1] * x[0] * x[1] * x[2] + exp(x[2]);
+    }
+    for (size_t r = 0; r < at->k; r++) {
+        const ad_external_point one = direction_of(at, r);
+        twist_direction(s, &one);
+    }
+    return ok && !(x[0] > refused) && !has_nan(2 * at->k, at->yb);
 }
 
 static const ad_external_rule twist_rule = {
     .name = "twist", .pullback = twist_back, .pushforward = twist_forward,
     .destroy = twist_destroy, .replay = twist_replay
+};
+
+static const ad_external_rule twist_abreast = {
+    .name = "twist", .pullback = twist_back, .pushforward = twist_forward,
+    .destroy = twist_destroy, .replay = twist_replay, .abreast = true
 };
 
 static const ad_external_rule not_replayed = {
@@ -205,7 +237,7 @@ static ad_status twist_by(const ad_external_rule *rule, double c0,
 static void twist(bool external, double c0, const ad_rev x[3], ad_rev y[2])
 {
     if (external) {
-        twist_by(&twist_rule, c0, x, y);
+        twist_by(abreast ? &twist_abreast : &twist_rule, c0, x, y);
         return;
     }
     y[0] = ad_rec(ad_add(ad_mul(ad_mul(c0, ad_sin(x[0])), x[1]),
@@ -292,10 +324,13 @@ static bool solve_replay(const void *saved, const ad_external_point *at)
     solved(at->x, false, at->x + D * D, y);
     if (at->y != NULL)
         memcpy(at->y, y, sizeof y);
-    if (at->yd != NULL)
-        solve_moving(at, y, at->yd);
-    if (at->xb != NULL)
-        solve_adjoint(at, y);
+    for (size_t r = 0; r < at->k; r++) {
+        const ad_external_point one = direction_of(at, r);
+        if (at->yd != NULL)
+            solve_moving(&one, y, one.yd);
+        if (at->xb != NULL)
+            solve_adjoint(&one, y);
+    }
     return ok;
 }
 
@@ -313,6 +348,11 @@ static bool no_pullback(const void *saved, size_t m, const double dy[],
 
 static const ad_external_rule solve_rule = {
     .name = "solve", .pullback = no_pullback, .replay = solve_replay
+};
+
+static const ad_external_rule solve_abreast = {
+    .name = "solve", .pullback = no_pullback, .replay = solve_replay,
+    .abreast = true
 };
 
 static void solve_in_steps(const ad_rev Ab[], ad_rev b[D])
@@ -348,7 +388,8 @@ static void solve(bool external, const ad_rev Ab[], ad_rev x[D])
     for (size_t i = 0; i < D; i++)
         v[i] = Ab[D * D + i].v;
     solved(A, false, v, v);
-    ad_external(&solve_rule, NULL, 0, D * (D + 1), Ab, D, v, x);
+    ad_external(abreast ? &solve_abreast : &solve_rule, NULL, 0, D * (D + 1),
+                Ab, D, v, x);
 }
 
 /* --- functions, with external statements or without ----------------------- */
@@ -954,6 +995,32 @@ static void test_calls(void)
     ad_fn_free(fn);
 }
 
+// Lanes at one point are one call for the value and one for the adjoints.
+static void test_abreast(void)
+{
+    static asked a;
+    abreast = true;
+    ad_fn *fn = record(shifted_solve, &with, D * (D + 1), D);
+    for (int q = JACOBIAN; q <= HESSIAN; q++) {
+        fill(&a, 0.3);
+        calls = 0;
+        CHECK(ask((enum question)q, fn, &a) == ADREV_OK && calls <= 2,
+              "%s: %d calls", names[q], calls);
+    }
+    ad_fn_free(fn);
+    fn = record(wide, &with, MOST, MOST);       // several runs of lanes
+    fill(&a, 0.3);
+    calls = 0;
+    CHECK(ask(HESSIAN, fn, &a) == ADREV_OK, "hessian");
+    CHECK(calls <= 2 * ((MOST + ADREV_LANES_MOST - 1) / ADREV_LANES_MOST),
+          "wide: %d calls", calls);
+    ad_fn_free(fn);
+    test_zeros();
+    test_crossing();
+    test_some_points();
+    abreast = false;
+}
+
 /* --- what is kept, and what is not ---------------------------------------- */
 
 static void twice_and_dead(const ad_rev *x, ad_rev *y, void *ctx)
@@ -1362,6 +1429,9 @@ int main(void)
     CHECK(pool != NULL && ad_pool_use(pool) == ADREV_OK, "no pool");
 #endif
     test_answers();
+    abreast = true;
+    test_answers();
+    abreast = false;
     test_closed_form();
     test_patterns();
     test_maps();
@@ -1370,6 +1440,7 @@ int main(void)
     test_zeros();
     test_crossing();
     test_calls();
+    test_abreast();
     test_kept();
     test_refused();
     test_failures();
