@@ -46,8 +46,7 @@
  *   cpp/operators       C++: operators on numbers and expressions
  *   cpp/library         C++: functions of <cmath>, numeric_limits
  *   tape/layout         entries, blocks, jobs and failures of a tape
- *   tape/memory         blocks that are added, or fixed memory
- *   tape/workspace      memory that is kept from one evaluation to the next
+ *   tape/memory         blocks, or fixed memory; memory that is kept
  *   tape/entries        entries that are not statements: inputs
  *   tape/hooks          values of other recordings; trace hooks
  *   tape/apart          statements that are unusual
@@ -5271,14 +5270,20 @@ ADX_API size_t ad_tape_missing(const ad_tape *t)
 
 /* === tape/memory ============================================================
  * Room for what is recorded: blocks that are added as needed, or the user's
- * fixed memory.
+ * fixed memory. Memory from allocators.
+ *
+ * And memory of one evaluation at a time: what an evaluation gives back is kept
+ * for the next one, so that evaluations in a row allocate nothing; of two at a
+ * time the second one allocates its own.
  *
  *   needs   number/recording tape/layout
  *   offers  adx_admit adx_settle adx_settle_room adx_enter_block adx_alloc
  *           adx_free adx_add_block adx_next_block adx_make_room adx_grow
  *           adx_libc adx_is_allocator adx_allocator_or adx_size_plus
  *           adx_size_times adx_magnitude ADX_MOST_ELEMENTS adx_no_array
- *           adx_spread_of adx_take adx_drop adx_extend
+ *           adx_spread_of adx_take adx_drop adx_extend ADX_LINE adx_align
+ *           adx_workspace adx_spare adx_take_workspace adx_give_workspace
+ *           adx_drop_spare
  * ========================================================================== */
 
 #if !ADREV_FIXED
@@ -5658,15 +5663,7 @@ static inline bool adx_extend(const ad_allocator *a, void **array,
     return n <= *room || adx_lengthen(a, array, room, n, size);
 }
 
-/* === tape/workspace =========================================================
- * Memory of one evaluation at a time. What an evaluation gives back is kept for
- * the next one, so that evaluations in a row allocate nothing; of two at a time
- * the second one allocates its own.
- *
- *   needs   tape/memory
- *   offers  ADX_LINE adx_align adx_workspace adx_spare adx_take_workspace
- *           adx_give_workspace adx_drop_spare
- * ========================================================================== */
+/* --- memory that is kept -------------------------------------------------- */
 
 #ifndef __STDC_NO_ATOMICS__
 #include <stdatomic.h>

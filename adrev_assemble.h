@@ -363,8 +363,8 @@ static void adx_sum_all(const adx_sums *s, const ad_real from[], ad_real to[])
  * Contributions of all elements stand kind by kind, result by result of the
  * element, and element by element.
  *
- *   needs   tape/memory tape/workspace function/api function/pattern
- *           function/select assemble/api assemble/sums
+ *   needs   tape/memory function/api function/pattern function/life
+ *           assemble/api assemble/sums
  *   offers  adx_indices adx_element_kind adx_assembled adx_last_element
  *           adx_results_at adx_variables_at adx_free_assembled
  * ========================================================================== */
@@ -733,7 +733,7 @@ ADX_API ad_status ad_fn_assemble(ad_assembly **out,
  * function is mapped over all elements of a kind (function/points), and its
  * results are the contributions; these are summed (assemble/sums).
  *
- *   needs   tape/workspace function/api function/arrays function/functions
+ *   needs   tape/memory function/api function/arrays function/functions
  *           function/points function/plans code/api code/wanted code/compile
  *           assemble/api assemble/sums assemble/elements
  *   offers  adx_assembling adx_begin_assembling adx_end_assembling

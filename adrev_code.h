@@ -453,8 +453,8 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   core/special core/incomplete core/beta core/cells
- *           function/operations code/api
+ *   needs   core/special core/incomplete core/beta core/cells function/program
+ *           code/api
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text ADX_TABLES_HERE
  *           ADX_TABLES_ONLY ADX_TABLES_DONE adx_put_text adx_say adx_say_index
  *           adx_open_element adx_close_element adx_function_space
@@ -851,8 +851,8 @@ ADX_SELDOM_END
  * after another, are written to the array of results at once: they are at home
  * there.
  *
- *   needs   tape/memory function/operations function/program function/copy
- *           function/pattern code/text
+ *   needs   tape/memory function/program function/copy function/pattern
+ *           code/text
  *   offers  adx_results ADX_ARRAYS adx_writing adx_input_array adx_say_input
  *           adx_say_work adx_say_number adx_array_of ADX_HOME_ONE
  *           adx_end_writing adx_begin_writing
@@ -1830,8 +1830,8 @@ ADX_SELDOM_END
  * Outputs are a sequence of their own: their symbol is the statement whose
  * instances they are.
  *
- *   needs   tape/memory core/derived function/operations function/program
- *           function/unique function/emit function/copy code/layout
+ *   needs   tape/memory core/derived function/program function/unique
+ *           function/emit function/copy code/layout
  *   offers  ADX_ROLL_DEPTH ADX_ROLL_LEAST adx_item adx_looped adx_rolled
  *           adx_free_rolled adx_join_equal adx_part_equal ADX_CLASS_RESULT
  *           ADX_CLASS_CONSTANT adx_class_of adx_varying adx_read_by
@@ -2546,8 +2546,8 @@ ADX_SELDOM_END
  * Every number is computed from the same numbers as before, so the bits are the
  * same. What suffers is locality: more numbers have to be in work.
  *
- *   needs   tape/memory function/operations function/program function/emit
- *           function/copy code/layout code/repeats
+ *   needs   tape/memory function/program function/emit function/copy
+ *           code/layout code/repeats
  *   offers  adx_order_by_levels
  * ========================================================================== */
 
@@ -2801,8 +2801,8 @@ ADX_SELDOM_END
  * Where arguments come from elsewhere in the first or last iterations, the loop
  * is cut there, and its body written again, so that tables are rare.
  *
- *   needs   function/operations function/program code/text code/layout
- *           code/statements code/repeats
+ *   needs   function/program code/text code/layout code/statements
+ *           code/repeats
  *   offers  ADX_ROLL_same ADX_ROLL_local ADX_ROLL_carried ADX_ROLL_array
  *           adx_roll_read adx_roll_box ADX_READS_GUARD ADX_READS_OUTPUT
  *           adx_loop_name adx_argument_letter adx_say_margin adx_node_at
@@ -3275,8 +3275,8 @@ ADX_SELDOM_END
  * Everything is done twice: first without text, to learn which results have to
  * be in work.
  *
- *   needs   function/operations function/program code/text code/layout
- *           code/statements code/repeats code/order code/access
+ *   needs   function/program code/text code/layout code/statements
+ *           code/repeats code/order code/access
  *   offers  adx_begin_loops adx_rolled_text adx_say_roots
  * ========================================================================== */
 
@@ -3971,9 +3971,9 @@ ADX_SELDOM_END
  * `work`, a statement for each used node in program order, and the results.
  * Nothing but `work` is written before all guards have been passed.
  *
- *   needs   tape/memory function/operations function/program function/copy
- *           function/places code/api code/text code/layout code/statements
- *           code/matrix code/loops
+ *   needs   tape/memory function/program function/copy function/places
+ *           code/api code/text code/layout code/statements code/matrix
+ *           code/loops
  *   offers  adx_say_array adx_say_passed adx_say_inputs adx_say_unused
  *           adx_say_loads adx_say_nodes adx_say_part adx_say_results
  * ========================================================================== */
@@ -4255,8 +4255,8 @@ ADX_SELDOM_END
  * them. If they are not, the function returns -1, and the replay says what is
  * wrong.
  *
- *   needs   tape/memory core/derived function/operations function/program
- *           function/copy function/functions code/text code/layout
+ *   needs   tape/memory core/derived function/program function/copy
+ *           function/functions code/text code/layout
  *   offers  adx_has_check adx_say_sum adx_say_check
  * ========================================================================== */
 
@@ -4687,8 +4687,8 @@ ADX_SELDOM_END
  * Loops of ad_fn_compile around a function: over a block of points, and over the
  * steps of a loop.
  *
- *   needs   function/operations function/program function/functions code/text
- *           code/layout code/bodies code/checks
+ *   needs   function/program function/functions code/text code/layout
+ *           code/bodies code/checks
  *   offers  adx_say_block adx_has_block adx_say_loop
  * ========================================================================== */
 
@@ -4837,7 +4837,7 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory core/derived function/api function/program
  *           function/unique function/copy function/adjoints function/matrices
- *           function/functions function/evaluate function/pattern
+ *           function/functions function/evaluation function/pattern
  *           function/plans code/api code/text code/layout code/statements
  *           code/repeats code/loops code/checks code/functions code/blocks
  *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL
@@ -5904,8 +5904,8 @@ ADX_SELDOM_END
  * the function again gives the same bytes.
  *
  *   needs   tape/memory core/derived core/cells core/hash function/api
- *           function/operations function/program function/adjoints
- *           function/record function/functions function/evaluate code/text
+ *           function/program function/adjoints function/record
+ *           function/functions function/evaluation code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -6534,7 +6534,7 @@ ADX_SELDOM_END
  * cache. Every part of the cache's path must be one that nobody else can change.
  * Where ADREV_COMPILE is 0 there is only the reason that is reported.
  *
- *   needs   tape/memory core/hash function/operations code/api code/text
+ *   needs   tape/memory core/hash function/program code/api code/text
  *   offers  adx_blame ADX_BLANKS ADX_PATH adx_cache adx_take_back_blame
  *           adx_close_library adx_blame_system adx_open_file adx_read_file
  *           adx_write_file adx_hex adx_hash_file adx_open_cache adx_make_own

@@ -37,7 +37,7 @@
  * written. Record the function again at that point, or let ad_traced do it.
  *
  * Derivatives are programs, too: the rows of the operator table are read as
- * formulas (function/formulas), so differentiating a program yields a program.
+ * formulas (function/emit), so differentiating a program yields a program.
  * adrev_code.h, which this header includes, writes programs as C code, as
  * machine code and as files.
  *
@@ -45,11 +45,9 @@
  *
  *   function/api          the interface
  *   core/hash             XXH3, by xxHash or its specification
- *   function/operations   the operations of programs
  *   function/program      a program in memory
  *   function/unique       finds nodes that compute the same
- *   function/emit         adds a node, unless an identity gives its result
- *   function/formulas     reads the operator table as formulas
+ *   function/emit         adds nodes; reads the operator table as formulas
  *   function/copy         copies nodes from one program into another
  *   function/tangents     derivation: tangents
  *   function/adjoints     derivation: adjoints
@@ -59,11 +57,9 @@
  *   function/arrays       replays array nodes
  *   function/run          replays a machine at a point, or in lanes
  *   function/functions    ad_fn, with its programs and machines
- *   function/evaluation   machine code or a replay, at one point
- *   function/evaluate     values and derivatives at one point
+ *   function/evaluation   values and derivatives at one point; calls
  *   function/directions   several rows or columns at once
  *   function/points       many points, block by block
- *   function/calls        calls of a function while recording
  *   function/paths        guards, and functions with branches
  *   function/taylor       Taylor coefficients
  *   function/compare      finds what a recording does not see
@@ -72,8 +68,7 @@
  *   function/plans        the entries of a sparse matrix
  *   function/dense        dense Jacobians and Hessians
  *   function/export       sparse matrices in the forms that solvers take
- *   function/life         functions are recorded and freed
- *   function/select       a choice of inputs and results
+ *   function/life         functions are recorded, chosen, derived and freed
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -287,6 +282,19 @@ ADX_API size_t ad_fn_variables(const ad_fn *fn);
 ADX_TRY ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
                                const size_t variable[], size_t m,
                                const size_t output[]);
+
+// The gradient of a function with one result, as a function itself: its n
+// results are the derivatives by the first n inputs. So there are derivatives of
+// any order, and conditions for minima that ad_implicit takes.
+//
+//   out          out   to be freed with ad_fn_free; NULL on failure. fn may be
+//                      freed before
+//   n            in    1 to the inputs of fn
+//
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ELIMIT; ADREV_ESHAPE: n is
+//                impossible, or fn has several results
+//   cost         that of making ad_fn_vjp's program
+ADX_TRY ad_status ad_fn_derive_gradient(ad_fn **out, const ad_fn *fn, size_t n);
 
 // The report on a function. All zero if fn is NULL, or if the function is of
 // constants alone.
@@ -948,17 +956,36 @@ ADX_UNUSED static adx_hash128 adx_xxh128(const void *data, size_t n)
 #endif // ADX_XXHASH
 #endif // ADX_HASH
 
-/* === function/operations ====================================================
+/* === function/program =======================================================
  * A program is a list of nodes. Each node makes one number (an array node may
- * make several) from numbers made before. No number is ever overwritten. A
- * number is identified by its place: first come the inputs, then constants and
- * results in the order in which they were asked for.
+ * make several) from numbers made before, and no number is ever overwritten.
  *
- *   needs   tape/memory
+ * Numbers are counted in the order in which they are made: first the inputs,
+ * then constants and results of nodes. So the arguments of a node are smaller
+ * numbers than its result, and a walk through the nodes in order meets every
+ * number before its uses. `from` says for each number whether it is an input,
+ * which constant it is, or which node makes it. A node of an array statement or
+ * an external statement makes several numbers that follow one another; what such
+ * a node needs beyond the fields of a node is in `many`.
+ *
+ *   needs   tape/memory core/derived core/cells function/api
  *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
  *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL
  *           ADX_FUSES_MUL adx_rounded ADX_FUSED_CHAIN ADX_FUSED
- *           adx_make_room_for
+ *           adx_make_room_for adx_shared_rule adx_new_shared_rule
+ *           adx_share_rule adx_release_rule adx_node adx_numbers
+ *           ADX_MANY_KINDS ADX_MANY_* adx_many_kind ADX_MANY_COUNT
+ *           adx_many_facts adx_facts_of ADX_EXTERNAL_value
+ *           ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving adx_many
+ *           ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS adx_seen_set
+ *           adx_known_cell adx_cells adx_program adx_repeated
+ *           adx_begin_program adx_variables_of adx_drop_many adx_end_program
+ *           adx_free_program adx_spoil adx_has_room_for_number adx_new_number
+ *           adx_new_constant adx_new_inputs adx_new_output
+ *           adx_is_constant_number adx_constant_of adx_is_fixed adx_is
+ *           adx_made_by adx_many_of adx_external_results adx_many_results
+ *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
+ *           adx_range_ends adx_add_span adx_add_results_span adx_visit_reads
  * ========================================================================== */
 
 /* --- operations ----------------------------------------------------------- */
@@ -1014,7 +1041,7 @@ ADX_INLINE ad_real adx_rounded(ad_real x)
     DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
     DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
 
-/* --- memory -------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------- */
 
 // Makes room for one more element than the n that an array has.
 static inline bool adx_make_room_for(const ad_allocator *a, void **array,
@@ -1023,32 +1050,7 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
     return adx_extend(a, array, room, n + 1, size);
 }
 
-/* === function/program =======================================================
- * A program in memory. Its numbers are counted in the order in which they are
- * made: first the inputs, then constants and results of nodes. So the arguments
- * of a node are smaller numbers than its result, and a walk through the nodes
- * in order meets every number before its uses. `from` says for each number
- * whether it is an input, which constant it is, or which node makes it. A node
- * of an array statement or an external statement makes several numbers that
- * follow one another; what such a node needs beyond the fields of a node is in
- * `many`.
- *
- *   needs   tape/memory core/derived core/cells function/api
- *           function/operations
- *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
- *           adx_release_rule adx_node adx_numbers ADX_MANY_KINDS ADX_MANY_*
- *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
- *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
- *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_known_cell adx_cells adx_program adx_repeated
- *           adx_begin_program adx_variables_of adx_drop_many adx_end_program
- *           adx_free_program adx_spoil adx_has_room_for_number adx_new_number
- *           adx_new_constant adx_new_inputs adx_new_output
- *           adx_is_constant_number adx_constant_of adx_is_fixed adx_is
- *           adx_made_by adx_many_of adx_external_results adx_many_results
- *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
- *           adx_range_ends adx_add_span adx_add_results_span adx_visit_reads
- * ========================================================================== */
+/* --- shared rules --------------------------------------------------------- */
 
 // What an external statement saved. The programs and machines that have it as a
 // node share it, and the last of them frees it.
@@ -1224,7 +1226,7 @@ typedef struct adx_program {
     adx_seen_set *seen;         // the table of known numbers (function/unique)
     uint8_t *entered;           // [set] numbers that it was given, modulo 256
     size_t seen_sets;
-    adx_cells *cells;           // cells that have been read (function/formulas)
+    adx_cells *cells;           // cells that have been read (function/emit)
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;
@@ -1524,7 +1526,7 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
  * returns a wrong one: if a hash agrees, the key of that number is compared,
  * too.
  *
- *   needs   tape/memory core/hash function/operations function/program
+ *   needs   tape/memory core/hash function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_constant_key adx_seen
  *           adx_enter_number adx_fixed_anew adx_fixed
  * ========================================================================== */
@@ -1718,12 +1720,15 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
  * product x x becomes a square, whose adjoint is one term instead of two. (Its
  * factor 2 x overflows only where x x has overflowed long before.)
  *
- *   needs   tape/memory core/derived function/operations function/program
+ * Cells of the operator table become nodes, too. In this way partials enter a
+ * program, and partials of partials.
+ *
+ *   needs   tape/memory core/derived core/cells function/program
  *           function/unique
  *   offers  adx_commutes adx_emit_of adx_emit adx_emit2 adx_emit_guard
  *           adx_append_many adx_numbers_of adx_single adx_is_single
  *           adx_emit_each adx_emit_each2 adx_emit_fold adx_emit_product
- *           adx_emit_external
+ *           adx_emit_external adx_partial_of
  * ========================================================================== */
 
 // Whether an operation has an identity that needs no constant: -(-x) is x, and
@@ -2054,16 +2059,9 @@ static uint32_t adx_emit_external(adx_program *p, const adx_many *of,
     return adx_append_many(p, &part);
 }
 
-/* === function/formulas ======================================================
- * Makes nodes of a program from the cells of the operator table. In this way
- * partials enter a program, and partials of partials.
- *
- *   needs   tape/memory core/cells function/program function/unique
- *           function/emit
- *   offers  adx_partial_of
- * ========================================================================== */
-
 ADX_SELDOM_BEGIN
+
+/* --- cells ---------------------------------------------------------------- */
 
 // Keeps the terms of a cell for the next time. If there is no memory, nothing
 // is lost: the cell is then read again.
@@ -2132,8 +2130,8 @@ ADX_SELDOM_END
  * what both need: it copies nodes of the old program into the new one, and
  * finds partials there. (Griewank & Walther, chapter 3.)
  *
- *   needs   tape/memory core/derived function/operations function/program
- *           function/unique function/emit function/formulas
+ *   needs   tape/memory core/derived function/program function/unique
+ *           function/emit
  *   offers  adx_making adx_mark_number adx_is_used adx_mark_used
  *           adx_end_making adx_start_making adx_begin_making adx_take_range
  *           adx_own_range adx_set_range adx_copied_list adx_copy_node
@@ -2490,8 +2488,8 @@ ADX_SELDOM_END
  * nothing is added for it. Array nodes are treated the same way, range by
  * range: their tangents are array nodes.
  *
- *   needs   core/derived function/operations function/program function/unique
- *           function/emit function/copy
+ *   needs   core/derived function/program function/unique function/emit
+ *           function/copy
  *   offers  adx_tangent_node adx_make_tangent adx_make_along
  * ========================================================================== */
 
@@ -2723,8 +2721,8 @@ ADX_SELDOM_END
  * The last part of this room splits array nodes into nodes of one result each,
  * for sparsity and Taylor series.
  *
- *   needs   tape/memory core/derived function/operations function/program
- *           function/unique function/emit function/copy
+ *   needs   tape/memory core/derived function/program function/unique
+ *           function/emit function/copy
  *   offers  adx_find_moved adx_adjoint_part adx_adjoint_nodes adx_make_adjoint
  *           adx_make_copy adx_make_scalar
  * ========================================================================== */
@@ -3319,9 +3317,8 @@ ADX_SELDOM_END
  * The second half of this room divides an adjoint into a primal and a pullback,
  * and joins pullbacks of several steps of a loop.
  *
- *   needs   tape/memory core/derived function/operations function/program
- *           function/unique function/emit function/copy function/tangents
- *           function/adjoints
+ *   needs   tape/memory core/derived function/program function/unique
+ *           function/emit function/copy function/tangents function/adjoints
  *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
  *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_primal
  *           adx_make_pullback ADX_UNROLLED adx_make_unrolled
@@ -3745,8 +3742,8 @@ ADX_SELDOM_END
  * guards. Array statements become array nodes, some of them several.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session core/derived
- *           function/api function/operations function/program function/unique
- *           function/emit function/copy
+ *           function/api function/program function/unique function/emit
+ *           function/copy
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
  *           adx_record_operation adx_saved_call adx_call_rule adx_record_array
  *           adx_record_inputs adx_refuse_recording adx_record_outputs
@@ -4289,8 +4286,8 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
  *   5  A node that uses the result of the node before it is marked: it finds
  *      that result in a register.
  *
- *   needs   tape/memory tape/workspace core/derived function/operations
- *           function/program function/copy function/matrices
+ *   needs   tape/memory core/derived function/program function/copy
+ *           function/matrices
  *   offers  adx_machine adx_machine_room adx_need_room adx_free_machine
  *           ADX_CODE ADX_AFTER_X ADX_AFTER_Y ADX_AFTER_Z ADX_CODES ADX_AFTER
  *           adx_make_machine
@@ -4830,7 +4827,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
  * Replay of array nodes, for one point and for lanes of points.
  *
  *   needs   core/derived array/operands array/linear array/sums
- *           function/operations function/program function/places
+ *           function/program function/places
  *   offers  adx_stream adx_map_of ADX_FAILED adx_run_many
  * ========================================================================== */
 
@@ -5305,8 +5302,8 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
  *
- *   needs   tape/workspace core/derived function/api function/operations
- *           function/program function/places function/arrays
+ *   needs   tape/memory core/derived function/api function/program
+ *           function/places function/arrays
  *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
  *           adx_give_work adx_run_lanes
  * ========================================================================== */
@@ -5618,10 +5615,9 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
  * from that of the function, made ready for replay (function/places), and then
  * freed.
  *
- *   needs   number/recording tape/memory tape/workspace sweep/session
- *           function/api function/operations function/program function/copy
- *           function/tangents function/adjoints function/matrices
- *           function/record function/places
+ *   needs   number/recording tape/memory sweep/session function/api
+ *           function/program function/copy function/tangents function/adjoints
+ *           function/matrices function/record function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
  *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_taylor1 ADX_KIND_taylor2
  *           ADX_KIND_primal ADX_KIND_pullback ADX_KIND_unrolled
@@ -5982,11 +5978,18 @@ static ad_status adx_flip_guard(const ad_fn *fn, uint32_t guard)
  * differently becomes a status. Results are written only when the whole
  * evaluation has succeeded, unless the caller allows otherwise.
  *
- *   needs   tape/workspace array/linear function/api function/operations
- *           function/program function/places function/run function/functions
+ * Value, jvp, vjp, gradient and hvp at one point are one evaluation each, of a
+ * program of its own, which is made when it is first asked for. This room also
+ * decides whether a whole Jacobian is one program. A call of a function while
+ * something is recorded is its value, and a statement.
+ *
+ *   needs   tape/layout tape/memory array/operands array/linear function/api
+ *           function/program function/record function/places function/run
+ *           function/functions
  *   offers  adx_given adx_wanted adx_call_compiled adx_has_code adx_evaluation
  *           adx_end_evaluation adx_run_code adx_evaluate_fn
- *           adx_begin_evaluation adx_evaluate_next
+ *           adx_begin_evaluation adx_evaluate_next adx_handed_on adx_lacks
+ *           adx_has_external adx_is_short adx_is_linearized adx_linearize
  * ========================================================================== */
 
 // An array of inputs. A machine reads up to three of them, one after the other.
@@ -6302,16 +6305,7 @@ ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
         && adx_replay_point(e, parts, given, wants, wanted) == ADREV_OK;
 }
 
-/* === function/evaluate ======================================================
- * Value, jvp, vjp, gradient and hvp at one point. Each is one evaluation
- * (function/evaluation) of a program of its own, which is made when it is first
- * asked for. This room also decides whether a whole Jacobian is one program.
- *
- *   needs   function/api function/program function/places function/functions
- *           function/evaluation
- *   offers  adx_handed_on adx_lacks adx_has_external adx_is_short
- *           adx_is_linearized adx_linearize
- * ========================================================================== */
+/* --- values and derivatives ----------------------------------------------- */
 
 // How many numbers the primal program hands on to the pullback.
 static size_t adx_handed_on(ad_fn *fn)
@@ -6412,14 +6406,69 @@ ADX_API ad_status ad_fn_hvp(ad_fn *fn, const ad_real x[], const ad_real w[],
     return adx_evaluate_fn(fn, ADX_KIND_hvp, 3, given, 1, wanted);
 }
 
+/* --- calls while recording ------------------------------------------------ */
+
+// Evaluates fn at the values of x. y becomes constants; on failure it stays as
+// it is.
+static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
+                                 adx_saved_call *call, ad_real v[])
+{
+    for (size_t i = 0; i < fn->n; i++)
+        call->x[i] = x[i].v;
+    return ad_fn_eval(fn, call->x, v);
+}
+
+// A call that fails has no results, so y becomes NaN. While a function is being
+// recorded, these NaNs would be constants of the program at every point. So
+// that recording fails, too, unless all arguments are constants, for then the
+// call fails at every point.
+static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
+                               const ad_rev x[], ad_rev y[])
+{
+    bool moves = false;
+    for (size_t i = 0; i < fn->n; i++)
+        moves = moves || x[i].job != 0;
+    for (size_t i = 0; i < fn->m; i++)
+        y[i] = adx_no_result();
+    if (moves && adx_now.tape != NULL && adx_now.trace)
+        adx_fail(adx_now.tape, status);
+    return status;
+}
+
+ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
+{
+    if (fn == NULL || y == NULL || (x == NULL && fn->n > 0))
+        return ADREV_ESHAPE;
+    size_t bytes = sizeof(adx_saved_call) + fn->n * sizeof *x;
+    adx_saved_call *call = (adx_saved_call *)adx_take(
+        &fn->memory, bytes + fn->m * sizeof(ad_real), 1);
+    if (call == NULL)
+        return adx_fail_call(fn, ADREV_ENOMEM, x, y);
+    ad_real *v = call->x + fn->n;
+    call->fn = fn;
+    call->program = &fn->program;
+    call->guard = fn->guard;
+    call->memory = &fn->memory;
+    ad_status status = adx_call_values(fn, x, call, v);
+    if (status == ADREV_OK) {
+        // relaxed: the caller holds it
+        atomic_fetch_add_explicit(&fn->holders, 1, memory_order_relaxed);
+        status = (ad_external)(&adx_call_rule, call,
+                               sizeof *call + fn->n * sizeof(ad_real), fn->n,
+                               x, fn->m, v, y);
+    } else
+        adx_fail_call(fn, status, x, y);
+    adx_drop(&fn->memory, call);
+    return status;
+}
+
 /* === function/directions ====================================================
  * Computes several rows or columns of a matrix at once: each lane has a
  * direction of its own. All lanes have the same point, so a guard fails in
  * every lane or in none.
  *
- *   needs   tape/memory tape/workspace function/api function/places
- *           function/arrays function/run function/functions
- *           function/evaluation function/evaluate
+ *   needs   tape/memory function/api function/places function/arrays
+ *           function/run function/functions function/evaluation
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 
@@ -6603,8 +6652,8 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
  * until their block is done or, if blocks run in parallel, until all blocks of
  * a batch are done. Then one thread adds them, block by block.
  *
- *   needs   tape/memory tape/workspace parallel/api function/api
- *           function/places function/arrays function/run function/functions
+ *   needs   tape/memory parallel/api function/api function/places
+ *           function/arrays function/run function/functions
  *   offers  adx_mapping adx_map_all
  * ========================================================================== */
 
@@ -7125,67 +7174,6 @@ ADX_API ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
     return adx_map_all(&k, ADX_KIND_vjp);
 }
 
-/* === function/calls =========================================================
- * Calls of a recorded function while something else is recorded.
- *
- *   needs   tape/layout tape/memory array/operands function/api
- *           function/record
- * ========================================================================== */
-
-// Evaluates fn at the values of x. y becomes constants; on failure it stays as
-// it is.
-static ad_status adx_call_values(ad_fn *fn, const ad_rev x[],
-                                 adx_saved_call *call, ad_real v[])
-{
-    for (size_t i = 0; i < fn->n; i++)
-        call->x[i] = x[i].v;
-    return ad_fn_eval(fn, call->x, v);
-}
-
-// A call that fails has no results, so y becomes NaN. While a function is being
-// recorded, these NaNs would be constants of the program at every point. So
-// that recording fails, too, unless all arguments are constants, for then the
-// call fails at every point.
-static ad_status adx_fail_call(const ad_fn *fn, ad_status status,
-                               const ad_rev x[], ad_rev y[])
-{
-    bool moves = false;
-    for (size_t i = 0; i < fn->n; i++)
-        moves = moves || x[i].job != 0;
-    for (size_t i = 0; i < fn->m; i++)
-        y[i] = adx_no_result();
-    if (moves && adx_now.tape != NULL && adx_now.trace)
-        adx_fail(adx_now.tape, status);
-    return status;
-}
-
-ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
-{
-    if (fn == NULL || y == NULL || (x == NULL && fn->n > 0))
-        return ADREV_ESHAPE;
-    size_t bytes = sizeof(adx_saved_call) + fn->n * sizeof *x;
-    adx_saved_call *call = (adx_saved_call *)adx_take(
-        &fn->memory, bytes + fn->m * sizeof(ad_real), 1);
-    if (call == NULL)
-        return adx_fail_call(fn, ADREV_ENOMEM, x, y);
-    ad_real *v = call->x + fn->n;
-    call->fn = fn;
-    call->program = &fn->program;
-    call->guard = fn->guard;
-    call->memory = &fn->memory;
-    ad_status status = adx_call_values(fn, x, call, v);
-    if (status == ADREV_OK) {
-        // relaxed: the caller holds it
-        atomic_fetch_add_explicit(&fn->holders, 1, memory_order_relaxed);
-        status = (ad_external)(&adx_call_rule, call,
-                               sizeof *call + fn->n * sizeof(ad_real), fn->n,
-                               x, fn->m, v, y);
-    } else
-        adx_fail_call(fn, status, x, y);
-    adx_drop(&fn->memory, call);
-    return status;
-}
-
 /* === function/paths =========================================================
  * Collections of functions that were recorded on different paths of one
  * function f.
@@ -7197,8 +7185,8 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
  * path is tried and the point leaves it, too, that happens at a later guard; or
  * at the same one, if that has more than two outcomes.
  *
- *   needs   tape/memory core/hash function/api function/operations
- *           function/program function/run function/functions
+ *   needs   tape/memory core/hash function/api function/program function/run
+ *           function/functions
  * ========================================================================== */
 
 // A guard of a path. Paths with the same `before` and another outcome part
@@ -7490,9 +7478,8 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
  * partial is needed. Orders 1 and 2 need none of this: their coefficients are
  * the tangent, and half of its tangent (function/tangents).
  *
- *   needs   tape/memory tape/workspace core/derived function/api
- *           function/operations function/program function/emit
- *           function/formulas function/copy function/adjoints function/run
+ *   needs   tape/memory core/derived function/api function/program
+ *           function/emit function/copy function/adjoints function/run
  *           function/functions function/evaluation
  *   offers  adx_free_series
  * ========================================================================== */
@@ -7811,8 +7798,8 @@ ADX_API ad_status ad_fn_taylor(ad_fn *fn, const ad_real x[],
  * that the recording froze.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
- *           check/differences function/api function/operations
- *           function/program function/places function/run function/functions
+ *           check/differences function/api function/program function/places
+ *           function/run function/functions
  *   offers  adx_compare_nearby
  * ========================================================================== */
 
@@ -8023,8 +8010,8 @@ ADX_SELDOM_END
  * inputs of such arguments are propagated forwards, and the pairs are
  * collected.
  *
- *   needs   tape/memory core/derived function/operations function/program
- *           function/emit function/formulas function/copy
+ *   needs   tape/memory core/derived function/program function/emit
+ *           function/copy
  *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
  *           adx_jacobian_graph adx_hessian_graph
  * ========================================================================== */
@@ -8718,8 +8705,7 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluation
- *           function/evaluate function/directions function/pattern
- *           function/colour
+ *           function/directions function/pattern function/colour
  *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan
  *           adx_follow_plan adx_symmetric adx_published adx_publish_pattern
  *           adx_pattern_of adx_tell_entries adx_jacobian_entries
@@ -9197,8 +9183,8 @@ ADX_API ad_status ad_fn_hessian_sparse(ad_fn *fn, const ad_real x[],
  * (function/plans).
  *
  *   needs   tape/memory function/api function/program function/adjoints
- *           function/functions function/evaluation function/evaluate
- *           function/directions function/pattern function/plans
+ *           function/functions function/evaluation function/directions
+ *           function/pattern function/plans
  * ========================================================================== */
 
 // Makes a plan without full rows. Each entry is found in a direction of its
@@ -9423,8 +9409,8 @@ ADX_API ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
  * whole diagonal, sorted by row or by column. Each entry knows which one of the
  * matrix it is (`from`), and where it is in the solver's array (`place`).
  *
- *   needs   tape/memory tape/workspace function/api function/functions
- *           function/evaluate function/pattern function/plans
+ *   needs   tape/memory function/api function/functions function/evaluation
+ *           function/pattern function/plans
  *   offers  adx_unsorted adx_sort_lines adx_end_unsorted adx_begin_unsorted
  *           adx_new_export adx_export_fits adx_is_plain_export
  *           adx_write_export
@@ -9981,12 +9967,21 @@ ADX_API ad_status ad_fn_hessian_values(ad_fn *fn, const ad_real x[],
 }
 
 /* === function/life ==========================================================
- * Makes and frees recorded functions.
+ * Makes and frees recorded functions. A function is recorded, or made from
+ * another one: as a choice of its inputs and results, or as its gradient.
  *
- *   needs   tape/memory tape/workspace function/api function/program
- *           function/record function/places function/functions function/taylor
- *           function/compare function/plans
+ * For a choice the program is copied without what the results do not need. Its
+ * inputs are reordered: those by which derivatives are taken come first. Every
+ * program that is derived from it knows how many these are
+ * (adx_variables_of).
+ *
+ *   needs   tape/memory function/api function/program function/unique
+ *           function/copy function/adjoints function/record function/places
+ *           function/functions function/taylor function/compare function/plans
+ *   offers  adx_selection adx_select
  * ========================================================================== */
+
+/* --- recorded ------------------------------------------------------------- */
 
 ADX_API ad_status ad_fn_record_with(ad_fn **out, const ad_fn_options *options,
                                     ad_vector_fn *f, void *ctx, size_t n,
@@ -10027,65 +10022,9 @@ ADX_API ad_status ad_fn_record(ad_fn **out, ad_vector_fn *f, void *ctx,
 }
 #endif
 
-static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
-{
-    adx_drop_spare(&c->spare, &fn->memory);
-    adx_drop_spare(&c->spare_block, &fn->memory);
-}
-
-static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
-{
-    while (file != NULL) {
-        adx_file_name *next = file->next;
-        adx_drop(a, file);
-        file = next;
-    }
-}
-
-ADX_API void ad_fn_free(ad_fn *fn)
-{
-    // acq_rel: what the other holders did comes before the memory goes.
-    if (fn == NULL || atomic_fetch_sub_explicit(&fn->holders, 1,
-                                                memory_order_acq_rel) > 1)
-        return;
-    for (size_t i = 0; i < ADX_KINDS; i++)
-        // relaxed: nobody else has the function any more
-        adx_free_machine(atomic_load_explicit(&fn->machine[i],
-                                              memory_order_relaxed));
-    for (size_t i = 0; i < 2; i++) {
-        adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
-                                              memory_order_relaxed));
-        adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
-                                              memory_order_relaxed));
-    }
-    // relaxed: as above
-    adx_free_series(atomic_load_explicit(&fn->series, memory_order_relaxed));
-    for (size_t i = 0; i < ADX_KINDS; i++)
-        adx_drop_spares(fn, &fn->compiled[i]);
-    if (fn->library != NULL)
-        fn->unload(fn->library);
-    adx_free_program(&fn->program);
-    ad_allocator memory = fn->memory;
-    if (fn->whole == NULL)
-        adx_drop(&memory, fn->guard);
-    ad_fn_free(fn->whole);
-    adx_drop(&memory, fn->names);
-    adx_drop_files(&memory, fn->files);
-    adx_drop(&memory, fn);
-}
-
-/* === function/select ========================================================
- * A choice of a function's inputs and results. The program is copied without
- * what the results do not need. Its inputs are reordered: those by which
- * derivatives are taken come first. Every program that is derived from it knows
- * how many these are (adx_variables_of).
- *
- *   needs   tape/memory function/api function/program function/copy
- *           function/functions
- *   offers  adx_selection adx_select
- * ========================================================================== */
-
 ADX_SELDOM_BEGIN
+
+/* --- chosen --------------------------------------------------------------- */
 
 typedef struct adx_selection {
     size_t n, m;
@@ -10203,6 +10142,119 @@ ADX_API ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
 }
 
 ADX_SELDOM_END
+
+/* --- gradients ------------------------------------------------------------ */
+
+// As function/adjoints writes adjoints, but the one result has weight 1.
+static ad_status adx_write_gradient(adx_program *q, const adx_program *p,
+                                    size_t n)
+{
+    adx_making k;
+    if (!adx_begin_making(&k, p, q, 0))
+        return q->status;
+    bool *moved = adx_find_moved(p, 0, n);
+    if (moved == NULL)
+        adx_spoil(q, ADREV_ENOMEM);
+    adx_copy_nodes(&k);
+    if (q->status == ADREV_OK) {
+        k.derived[p->output[0]] = adx_fixed(q, 1);
+        adx_adjoint_part(&k, 0, p->nodes, moved);
+    }
+    for (size_t i = 0; q->status == ADREV_OK && i < n; i++)
+        adx_new_output(q, adx_or_zero(q, k.derived[i]));
+    adx_drop(p->memory, moved);
+    adx_end_making(&k);
+    return q->status;
+}
+
+// Places of guards. The names of files that belong to fn may go before: they are
+// left out.
+static bool adx_copy_guards(ad_fn *to, const ad_fn *fn)
+{
+    size_t n = fn->program.report.guards;
+    bool owned = fn->names != NULL || fn->files != NULL;
+    to->guard = n == 0 ? NULL
+              : (adx_code_place *)adx_take(&to->memory, n, sizeof *to->guard);
+    for (size_t i = 0; to->guard != NULL && i < n; i++) {
+        to->guard[i] = fn->guard[i];
+        if (owned)
+            to->guard[i] = (adx_code_place){ NULL, 0 };
+    }
+    return n == 0 || to->guard != NULL;
+}
+
+ADX_API ad_status ad_fn_derive_gradient(ad_fn **out, const ad_fn *fn, size_t n)
+{
+    if (out == NULL)
+        return ADREV_ESHAPE;
+    *out = NULL;
+    if (fn == NULL || fn->m != 1 || n == 0 || n > fn->n)
+        return ADREV_ESHAPE;
+    const ad_fn_options o = { .allocator = &fn->memory };
+    ad_fn *g = adx_new_fn(&o, fn->n, n);
+    if (g == NULL)
+        return ADREV_ENOMEM;
+    ad_status status = adx_write_gradient(&g->program, &fn->program, n);
+    g->program.memory = &g->memory;
+    adx_end_program(&g->program);
+    g->program.report.guards = fn->program.report.guards;
+    if (status == ADREV_OK && !adx_copy_guards(g, fn))
+        status = ADREV_ENOMEM;
+    if (status == ADREV_OK)
+        *out = g;
+    else
+        ad_fn_free(g);
+    return status;
+}
+
+/* --- freed ---------------------------------------------------------------- */
+
+static void adx_drop_spares(ad_fn *fn, adx_compiled *c)
+{
+    adx_drop_spare(&c->spare, &fn->memory);
+    adx_drop_spare(&c->spare_block, &fn->memory);
+}
+
+static void adx_drop_files(const ad_allocator *a, adx_file_name *file)
+{
+    while (file != NULL) {
+        adx_file_name *next = file->next;
+        adx_drop(a, file);
+        file = next;
+    }
+}
+
+ADX_API void ad_fn_free(ad_fn *fn)
+{
+    // acq_rel: what the other holders did comes before the memory goes.
+    if (fn == NULL || atomic_fetch_sub_explicit(&fn->holders, 1,
+                                                memory_order_acq_rel) > 1)
+        return;
+    for (size_t i = 0; i < ADX_KINDS; i++)
+        // relaxed: nobody else has the function any more
+        adx_free_machine(atomic_load_explicit(&fn->machine[i],
+                                              memory_order_relaxed));
+    for (size_t i = 0; i < 2; i++) {
+        adx_free_pattern(atomic_load_explicit(&fn->pattern[i],
+                                              memory_order_relaxed));
+        adx_free_pattern(atomic_load_explicit(&fn->thrifty[i],
+                                              memory_order_relaxed));
+    }
+    // relaxed: as above
+    adx_free_series(atomic_load_explicit(&fn->series, memory_order_relaxed));
+    for (size_t i = 0; i < ADX_KINDS; i++)
+        adx_drop_spares(fn, &fn->compiled[i]);
+    if (fn->library != NULL)
+        fn->unload(fn->library);
+    adx_free_program(&fn->program);
+    ad_allocator memory = fn->memory;
+    if (fn->whole == NULL)
+        adx_drop(&memory, fn->guard);
+    ad_fn_free(fn->whole);
+    adx_drop(&memory, fn->names);
+    adx_drop_files(&memory, fn->files);
+    adx_drop(&memory, fn);
+}
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

@@ -2453,9 +2453,9 @@ static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
  * to vary: its functions are given up, and the run is repeated without them.
  *
  *   needs   number/recording tape/memory sweep/session function/api
- *           function/functions function/evaluation function/evaluate code/api
- *           code/wanted code/compile bulk/api bulk/maps loop/api loop/stage
- *           loop/schedule loop/scan loop/step
+ *           function/functions function/evaluation code/api code/wanted
+ *           code/compile bulk/api bulk/maps loop/api loop/stage loop/schedule
+ *           loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
  *           adx_choose_replays adx_record_step adx_next_look_back
  *           adx_evaluation_of adx_end_evaluations adx_replay_step
@@ -2942,9 +2942,9 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
  * as a scan, bench/: compiled 2.2 instead of 4.4 times the plain program,
  * replayed 3.0 instead of 3.4.)
  *
- *   needs   array/linear function/api function/operations function/program
- *           function/matrices function/run function/functions
- *           function/evaluation loop/schedule loop/scan loop/step loop/replay
+ *   needs   array/linear function/api function/program function/matrices
+ *           function/run function/functions function/evaluation loop/schedule
+ *           loop/scan loop/step loop/replay
  *   offers  adx_go_lean
  * ========================================================================== */
 

@@ -4228,8 +4228,8 @@ static bool adx_walk_nest(const adx_nest *nest, int64_t x[],
  * What a text is bound to: sizes, the entries of relations, the values of maps,
  * and how arrays lie in memory. All of it is copied.
  *
- *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/names
- *           tensor/arena tensor/sets
+ *   needs   tape/memory tensor/api tensor/tree tensor/names tensor/arena
+ *           tensor/sets
  *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
  *           adx_step_way ADX_STEP_WHOLE ADX_STEP_INDEX ADX_STEP_TERMS
  *           ADX_STEP_RUNS ADX_STEP_SUMS adx_step_cut adx_tensor_code
@@ -10800,7 +10800,7 @@ static void adx_do_parts(size_t n, void (*call)(size_t i, void *arg), void *arg)
  * where there is no memory for panels. So bits depend on the sizes alone, if
  * the compiler does not contract.
  *
- *   needs   tape/workspace tensor/api tensor/arena tensor/sets tensor/nests
+ *   needs   tape/memory tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/binding tensor/programs
  *   offers  adx_tensor_more adx_matrices adx_find_matrices adx_matrix_part
  *           adx_matrix_part_of adx_run_matrices
@@ -12492,7 +12492,7 @@ static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
  * alone: a part adds in the order of its loops, and sums of parts are added in
  * that of the parts.
  *
- *   needs   tape/workspace core/derived core/cells tensor/api tensor/nests
+ *   needs   tape/memory core/derived core/cells tensor/api tensor/nests
  *           tensor/binding tensor/programs tensor/sharing tensor/parts
  *           tensor/matrices tensor/gathers tensor/storage
  *   offers  adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
@@ -13374,8 +13374,8 @@ static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
  * storage. An evaluation then needs only memory for those values that its
  * results need.
  *
- *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
- *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
+ *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
+ *           tensor/sets tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/prepare tensor/run tensor/coded
  *   offers  adx_each_place adx_bind_program adx_tensor_arrays

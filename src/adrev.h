@@ -45,8 +45,7 @@
  *   cpp/operators       C++: operators on numbers and expressions
  *   cpp/library         C++: functions of <cmath>, numeric_limits
  *   tape/layout         entries, blocks, jobs and failures of a tape
- *   tape/memory         blocks that are added, or fixed memory
- *   tape/workspace      memory that is kept from one evaluation to the next
+ *   tape/memory         blocks, or fixed memory; memory that is kept
  *   tape/entries        entries that are not statements: inputs
  *   tape/hooks          values of other recordings; trace hooks
  *   tape/apart          statements that are unusual
@@ -123,7 +122,6 @@
 
 #include "tape/layout.h"
 #include "tape/memory.h"
-#include "tape/workspace.h"
 #include "tape/entries.h"
 #include "tape/hooks.h"
 #include "tape/apart.h"

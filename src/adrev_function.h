@@ -36,7 +36,7 @@
  * written. Record the function again at that point, or let ad_traced do it.
  *
  * Derivatives are programs, too: the rows of the operator table are read as
- * formulas (function/formulas), so differentiating a program yields a program.
+ * formulas (function/emit), so differentiating a program yields a program.
  * adrev_code.h, which this header includes, writes programs as C code, as
  * machine code and as files.
  *
@@ -44,11 +44,9 @@
  *
  *   function/api          the interface
  *   core/hash             XXH3, by xxHash or its specification
- *   function/operations   the operations of programs
  *   function/program      a program in memory
  *   function/unique       finds nodes that compute the same
- *   function/emit         adds a node, unless an identity gives its result
- *   function/formulas     reads the operator table as formulas
+ *   function/emit         adds nodes; reads the operator table as formulas
  *   function/copy         copies nodes from one program into another
  *   function/tangents     derivation: tangents
  *   function/adjoints     derivation: adjoints
@@ -58,11 +56,9 @@
  *   function/arrays       replays array nodes
  *   function/run          replays a machine at a point, or in lanes
  *   function/functions    ad_fn, with its programs and machines
- *   function/evaluation   machine code or a replay, at one point
- *   function/evaluate     values and derivatives at one point
+ *   function/evaluation   values and derivatives at one point; calls
  *   function/directions   several rows or columns at once
  *   function/points       many points, block by block
- *   function/calls        calls of a function while recording
  *   function/paths        guards, and functions with branches
  *   function/taylor       Taylor coefficients
  *   function/compare      finds what a recording does not see
@@ -71,8 +67,7 @@
  *   function/plans        the entries of a sparse matrix
  *   function/dense        dense Jacobians and Hessians
  *   function/export       sparse matrices in the forms that solvers take
- *   function/life         functions are recorded and freed
- *   function/select       a choice of inputs and results
+ *   function/life         functions are recorded, chosen, derived and freed
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -108,11 +103,9 @@
 #include <stdatomic.h>
 
 #include "core/hash.h"
-#include "function/operations.h"
 #include "function/program.h"
 #include "function/unique.h"
 #include "function/emit.h"
-#include "function/formulas.h"
 #include "function/copy.h"
 #include "function/tangents.h"
 #include "function/adjoints.h"
@@ -123,10 +116,8 @@
 #include "function/run.h"
 #include "function/functions.h"
 #include "function/evaluation.h"
-#include "function/evaluate.h"
 #include "function/directions.h"
 #include "function/points.h"
-#include "function/calls.h"
 #include "function/paths.h"
 #include "function/taylor.h"
 #include "function/compare.h"
@@ -136,7 +127,6 @@
 #include "function/dense.h"
 #include "function/export.h"
 #include "function/life.h"
-#include "function/select.h"
 
 #endif // ADREV_FUNCTION_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

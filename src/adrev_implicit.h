@@ -52,7 +52,6 @@
  * Rooms, each of which begins with a line `=== room`:
  *
  *   implicit/api         the interface
- *   implicit/gradient    the gradient of a function, as a function
  *   implicit/solve       the Jacobian at a point, and systems with it
  *   implicit/statement   the statement, its sweeps and its replay
  *
@@ -72,7 +71,6 @@
 #ifndef ADREV_IMPLICIT_IMPLEMENTED
 #define ADREV_IMPLICIT_IMPLEMENTED
 
-#include "implicit/gradient.h"
 #include "implicit/solve.h"
 #include "implicit/statement.h"
 

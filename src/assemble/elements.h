@@ -8,8 +8,8 @@
  * Contributions of all elements stand kind by kind, result by result of the
  * element, and element by element.
  *
- *   needs   tape/memory tape/workspace function/api function/pattern
- *           function/select assemble/api assemble/sums
+ *   needs   tape/memory function/api function/pattern function/life
+ *           assemble/api assemble/sums
  *   offers  adx_indices adx_element_kind adx_assembled adx_last_element
  *           adx_results_at adx_variables_at adx_free_assembled
  * ========================================================================== */

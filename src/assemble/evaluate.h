@@ -5,7 +5,7 @@
  * function is mapped over all elements of a kind (function/points), and its
  * results are the contributions; these are summed (assemble/sums).
  *
- *   needs   tape/workspace function/api function/arrays function/functions
+ *   needs   tape/memory function/api function/arrays function/functions
  *           function/points function/plans code/api code/wanted code/compile
  *           assemble/api assemble/sums assemble/elements
  *   offers  adx_assembling adx_begin_assembling adx_end_assembling

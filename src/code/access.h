@@ -18,8 +18,8 @@
  * Where arguments come from elsewhere in the first or last iterations, the loop
  * is cut there, and its body written again, so that tables are rare.
  *
- *   needs   function/operations function/program code/text code/layout
- *           code/statements code/repeats
+ *   needs   function/program code/text code/layout code/statements
+ *           code/repeats
  *   offers  ADX_ROLL_same ADX_ROLL_local ADX_ROLL_carried ADX_ROLL_array
  *           adx_roll_read adx_roll_box ADX_READS_GUARD ADX_READS_OUTPUT
  *           adx_loop_name adx_argument_letter adx_say_margin adx_node_at

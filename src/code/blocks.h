@@ -4,8 +4,8 @@
  * Loops of ad_fn_compile around a function: over a block of points, and over the
  * steps of a loop.
  *
- *   needs   function/operations function/program function/functions code/text
- *           code/layout code/bodies code/checks
+ *   needs   function/program function/functions code/text code/layout
+ *           code/bodies code/checks
  *   offers  adx_say_block adx_has_block adx_say_loop
  * ========================================================================== */
 

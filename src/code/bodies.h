@@ -5,9 +5,9 @@
  * `work`, a statement for each used node in program order, and the results.
  * Nothing but `work` is written before all guards have been passed.
  *
- *   needs   tape/memory function/operations function/program function/copy
- *           function/places code/api code/text code/layout code/statements
- *           code/matrix code/loops
+ *   needs   tape/memory function/program function/copy function/places
+ *           code/api code/text code/layout code/statements code/matrix
+ *           code/loops
  *   offers  adx_say_array adx_say_passed adx_say_inputs adx_say_unused
  *           adx_say_loads adx_say_nodes adx_say_part adx_say_results
  * ========================================================================== */

@@ -5,7 +5,7 @@
  * cache. Every part of the cache's path must be one that nobody else can change.
  * Where ADREV_COMPILE is 0 there is only the reason that is reported.
  *
- *   needs   tape/memory core/hash function/operations code/api code/text
+ *   needs   tape/memory core/hash function/program code/api code/text
  *   offers  adx_blame ADX_BLANKS ADX_PATH adx_cache adx_take_back_blame
  *           adx_close_library adx_blame_system adx_open_file adx_read_file
  *           adx_write_file adx_hex adx_hash_file adx_open_cache adx_make_own

@@ -5,8 +5,8 @@
  * them. If they are not, the function returns -1, and the replay says what is
  * wrong.
  *
- *   needs   tape/memory core/derived function/operations function/program
- *           function/copy function/functions code/text code/layout
+ *   needs   tape/memory core/derived function/program function/copy
+ *           function/functions code/text code/layout
  *   offers  adx_has_check adx_say_sum adx_say_check
  * ========================================================================== */
 

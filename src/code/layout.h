@@ -10,8 +10,8 @@
  * after another, are written to the array of results at once: they are at home
  * there.
  *
- *   needs   tape/memory function/operations function/program function/copy
- *           function/pattern code/text
+ *   needs   tape/memory function/program function/copy function/pattern
+ *           code/text
  *   offers  adx_results ADX_ARRAYS adx_writing adx_input_array adx_say_input
  *           adx_say_work adx_say_number adx_array_of ADX_HOME_ONE
  *           adx_end_writing adx_begin_writing

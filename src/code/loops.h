@@ -6,8 +6,8 @@
  * Everything is done twice: first without text, to learn which results have to
  * be in work.
  *
- *   needs   function/operations function/program code/text code/layout
- *           code/statements code/repeats code/order code/access
+ *   needs   function/program code/text code/layout code/statements
+ *           code/repeats code/order code/access
  *   offers  adx_begin_loops adx_rolled_text adx_say_roots
  * ========================================================================== */
 

@@ -8,8 +8,8 @@
  * the function again gives the same bytes.
  *
  *   needs   tape/memory core/derived core/cells core/hash function/api
- *           function/operations function/program function/adjoints
- *           function/record function/functions function/evaluate code/text
+ *           function/program function/adjoints function/record
+ *           function/functions function/evaluation code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

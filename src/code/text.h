@@ -5,8 +5,8 @@
  * variable or, if another C function or an array needs it, as a place in
  * `work`.
  *
- *   needs   core/special core/incomplete core/beta core/cells
- *           function/operations code/api
+ *   needs   core/special core/incomplete core/beta core/cells function/program
+ *           code/api
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text ADX_TABLES_HERE
  *           ADX_TABLES_ONLY ADX_TABLES_DONE adx_put_text adx_say adx_say_index
  *           adx_open_element adx_close_element adx_function_space

@@ -5,7 +5,7 @@
  *
  *   needs   tape/memory core/derived function/api function/program
  *           function/unique function/copy function/adjoints function/matrices
- *           function/functions function/evaluate function/pattern
+ *           function/functions function/evaluation function/pattern
  *           function/plans code/api code/text code/layout code/statements
  *           code/repeats code/loops code/checks code/functions code/blocks
  *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL

@@ -194,6 +194,19 @@ ADX_TRY ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
                                const size_t variable[], size_t m,
                                const size_t output[]);
 
+// The gradient of a function with one result, as a function itself: its n
+// results are the derivatives by the first n inputs. So there are derivatives of
+// any order, and conditions for minima that ad_implicit takes.
+//
+//   out          out   to be freed with ad_fn_free; NULL on failure. fn may be
+//                      freed before
+//   n            in    1 to the inputs of fn
+//
+//   returns      ADREV_OK; ADREV_ENOMEM; ADREV_ELIMIT; ADREV_ESHAPE: n is
+//                impossible, or fn has several results
+//   cost         that of making ad_fn_vjp's program
+ADX_TRY ad_status ad_fn_derive_gradient(ad_fn **out, const ad_fn *fn, size_t n);
+
 // The report on a function. All zero if fn is NULL, or if the function is of
 // constants alone.
 //

@@ -4,7 +4,7 @@
  * Replay of array nodes, for one point and for lanes of points.
  *
  *   needs   core/derived array/operands array/linear array/sums
- *           function/operations function/program function/places
+ *           function/program function/places
  *   offers  adx_stream adx_map_of ADX_FAILED adx_run_many
  * ========================================================================== */
 

@@ -7,8 +7,8 @@
  * that the recording froze.
  *
  *   needs   number/recording tape/memory sweep/session array/linear
- *           check/differences function/api function/operations
- *           function/program function/places function/run function/functions
+ *           check/differences function/api function/program function/places
+ *           function/run function/functions
  *   offers  adx_compare_nearby
  * ========================================================================== */
 

@@ -5,8 +5,8 @@
  * what both need: it copies nodes of the old program into the new one, and
  * finds partials there. (Griewank & Walther, chapter 3.)
  *
- *   needs   tape/memory core/derived function/operations function/program
- *           function/unique function/emit function/formulas
+ *   needs   tape/memory core/derived function/program function/unique
+ *           function/emit
  *   offers  adx_making adx_mark_number adx_is_used adx_mark_used
  *           adx_end_making adx_start_making adx_begin_making adx_take_range
  *           adx_own_range adx_set_range adx_copied_list adx_copy_node

@@ -8,8 +8,8 @@
  * (function/plans).
  *
  *   needs   tape/memory function/api function/program function/adjoints
- *           function/functions function/evaluation function/evaluate
- *           function/directions function/pattern function/plans
+ *           function/functions function/evaluation function/directions
+ *           function/pattern function/plans
  * ========================================================================== */
 
 // Makes a plan without full rows. Each entry is found in a direction of its

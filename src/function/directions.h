@@ -5,9 +5,8 @@
  * direction of its own. All lanes have the same point, so a guard fails in
  * every lane or in none.
  *
- *   needs   tape/memory tape/workspace function/api function/places
- *           function/arrays function/run function/functions
- *           function/evaluation function/evaluate
+ *   needs   tape/memory function/api function/places function/arrays
+ *           function/run function/functions function/evaluation
  *   offers  adx_directions adx_all_directions adx_fails_late adx_fill_dense
  * ========================================================================== */
 

@@ -6,8 +6,8 @@
  * whole diagonal, sorted by row or by column. Each entry knows which one of the
  * matrix it is (`from`), and where it is in the solver's array (`place`).
  *
- *   needs   tape/memory tape/workspace function/api function/functions
- *           function/evaluate function/pattern function/plans
+ *   needs   tape/memory function/api function/functions function/evaluation
+ *           function/pattern function/plans
  *   offers  adx_unsorted adx_sort_lines adx_end_unsorted adx_begin_unsorted
  *           adx_new_export adx_export_fits adx_is_plain_export
  *           adx_write_export

@@ -6,10 +6,9 @@
  * from that of the function, made ready for replay (function/places), and then
  * freed.
  *
- *   needs   number/recording tape/memory tape/workspace sweep/session
- *           function/api function/operations function/program function/copy
- *           function/tangents function/adjoints function/matrices
- *           function/record function/places
+ *   needs   number/recording tape/memory sweep/session function/api
+ *           function/program function/copy function/tangents function/adjoints
+ *           function/matrices function/record function/places
  *   offers  adx_kind ADX_KIND_value ADX_KIND_jvp ADX_KIND_vjp ADX_KIND_hvp
  *           ADX_KIND_linear ADX_KIND_hessian ADX_KIND_taylor1 ADX_KIND_taylor2
  *           ADX_KIND_primal ADX_KIND_pullback ADX_KIND_unrolled

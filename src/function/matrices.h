@@ -9,9 +9,8 @@
  * The second half of this room divides an adjoint into a primal and a pullback,
  * and joins pullbacks of several steps of a loop.
  *
- *   needs   tape/memory core/derived function/operations function/program
- *           function/unique function/emit function/copy function/tangents
- *           function/adjoints
+ *   needs   tape/memory core/derived function/program function/unique
+ *           function/emit function/copy function/tangents function/adjoints
  *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
  *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_primal
  *           adx_make_pullback ADX_UNROLLED adx_make_unrolled

@@ -11,8 +11,8 @@
  * path is tried and the point leaves it, too, that happens at a later guard; or
  * at the same one, if that has more than two outcomes.
  *
- *   needs   tape/memory core/hash function/api function/operations
- *           function/program function/run function/functions
+ *   needs   tape/memory core/hash function/api function/program function/run
+ *           function/functions
  * ========================================================================== */
 
 // A guard of a path. Paths with the same `before` and another outcome part

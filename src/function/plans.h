@@ -10,8 +10,7 @@
  *
  *   needs   tape/memory function/api function/program function/adjoints
  *           function/places function/functions function/evaluation
- *           function/evaluate function/directions function/pattern
- *           function/colour
+ *           function/directions function/pattern function/colour
  *   offers  adx_free_pattern adx_new_pattern adx_plan adx_make_plan
  *           adx_follow_plan adx_symmetric adx_published adx_publish_pattern
  *           adx_pattern_of adx_tell_entries adx_jacobian_entries

@@ -11,8 +11,8 @@
  * until their block is done or, if blocks run in parallel, until all blocks of
  * a batch are done. Then one thread adds them, block by block.
  *
- *   needs   tape/memory tape/workspace parallel/api function/api
- *           function/places function/arrays function/run function/functions
+ *   needs   tape/memory parallel/api function/api function/places
+ *           function/arrays function/run function/functions
  *   offers  adx_mapping adx_map_all
  * ========================================================================== */
 

@@ -1,23 +1,28 @@
 #pragma once
 
 /* === function/program =======================================================
- * A program in memory. Its numbers are counted in the order in which they are
- * made: first the inputs, then constants and results of nodes. So the arguments
- * of a node are smaller numbers than its result, and a walk through the nodes
- * in order meets every number before its uses. `from` says for each number
- * whether it is an input, which constant it is, or which node makes it. A node
- * of an array statement or an external statement makes several numbers that
- * follow one another; what such a node needs beyond the fields of a node is in
- * `many`.
+ * A program is a list of nodes. Each node makes one number (an array node may
+ * make several) from numbers made before, and no number is ever overwritten.
+ *
+ * Numbers are counted in the order in which they are made: first the inputs,
+ * then constants and results of nodes. So the arguments of a node are smaller
+ * numbers than its result, and a walk through the nodes in order meets every
+ * number before its uses. `from` says for each number whether it is an input,
+ * which constant it is, or which node makes it. A node of an array statement or
+ * an external statement makes several numbers that follow one another; what such
+ * a node needs beyond the fields of a node is in `many`.
  *
  *   needs   tape/memory core/derived core/cells function/api
- *           function/operations
- *   offers  adx_shared_rule adx_new_shared_rule adx_share_rule
- *           adx_release_rule adx_node adx_numbers ADX_MANY_KINDS ADX_MANY_*
- *           adx_many_kind ADX_MANY_COUNT adx_many_facts adx_facts_of
- *           ADX_EXTERNAL_value ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving
- *           adx_many ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS
- *           adx_seen_set adx_known_cell adx_cells adx_program adx_repeated
+ *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
+ *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL
+ *           ADX_FUSES_MUL adx_rounded ADX_FUSED_CHAIN ADX_FUSED
+ *           adx_make_room_for adx_shared_rule adx_new_shared_rule
+ *           adx_share_rule adx_release_rule adx_node adx_numbers
+ *           ADX_MANY_KINDS ADX_MANY_* adx_many_kind ADX_MANY_COUNT
+ *           adx_many_facts adx_facts_of ADX_EXTERNAL_value
+ *           ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving adx_many
+ *           ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS adx_seen_set
+ *           adx_known_cell adx_cells adx_program adx_repeated
  *           adx_begin_program adx_variables_of adx_drop_many adx_end_program
  *           adx_free_program adx_spoil adx_has_room_for_number adx_new_number
  *           adx_new_constant adx_new_inputs adx_new_output
@@ -26,6 +31,70 @@
  *           adx_listed adx_many_arity adx_results_of adx_extent adx_in_range
  *           adx_range_ends adx_add_span adx_add_results_span adx_visit_reads
  * ========================================================================== */
+
+/* --- operations ----------------------------------------------------------- */
+
+enum {
+    ADX_OP_guard = ADX_OP_COUNT,    // stops unless a is b; c: its number
+    ADX_OP_many,                    // a: index in the list `many`
+    ADX_OP_chain_add,               // in machines only: c + chain(a, b),
+    ADX_OP_chain_sub,               // c - chain(a, b),
+    ADX_OP_mul_add,                 // c + a * b, rounded twice,
+    ADX_OP_mul_sub,                 // c - a * b
+    ADX_OP_end
+};
+
+// The product and the sum are in two functions, because a compiler that
+// contracts only within an expression then leaves them apart.
+ADX_INLINE ad_real adx_more(ad_real z, ad_real product) { return z + product; }
+ADX_INLINE ad_real adx_less(ad_real z, ad_real product) { return z - product; }
+
+// ADX_ROUNDED(x), ADX_ROUNDED_ALL()   hide from the compiler how x, or what is
+//   in memory, was computed: a product is rounded before a sum takes it, and
+//   not contracted with it. Where a compiler has no such means (ADX_FUSES_MUL
+//   is 0), products of the function itself and sums stay separate nodes.
+#if defined __GNUC__ && defined __SSE2_MATH__
+#define ADX_ROUNDED(x) __asm__("" : "+x"(x))
+#elif defined __GNUC__ && defined __aarch64__
+#define ADX_ROUNDED(x) __asm__("" : "+w"(x))
+#endif
+#ifdef ADX_ROUNDED
+#define ADX_ROUNDED_ALL() __asm__("" : : : "memory")
+#define ADX_FUSES_MUL 1
+#else
+#define ADX_ROUNDED(x) ((void)0)
+#define ADX_ROUNDED_ALL() ((void)0)
+#define ADX_FUSES_MUL 0
+#endif
+
+ADX_INLINE ad_real adx_rounded(ad_real x)
+{
+    ADX_ROUNDED(x);
+    return x;
+}
+
+// A product and a sum as one node: DO(code, value), of x, y and z. ADX_FUSED is
+// for a single point. In a loop over lanes, adx_rounded would prevent vectors,
+// so function/run computes the products of mul_add and mul_sub in a loop of
+// their own first.
+#define ADX_FUSED_CHAIN(DO)                                                 \
+    DO(ADX_OP_chain_add, adx_more(z, x * y))                                \
+    DO(ADX_OP_chain_sub, adx_less(z, x * y))
+#define ADX_FUSED(DO)                                                       \
+    ADX_FUSED_CHAIN(DO)                                                     \
+    DO(ADX_OP_mul_add, adx_more(z, adx_rounded(x * y)))                     \
+    DO(ADX_OP_mul_sub, adx_less(z, adx_rounded(x * y)))
+
+/* --- memory --------------------------------------------------------------- */
+
+// Makes room for one more element than the n that an array has.
+static inline bool adx_make_room_for(const ad_allocator *a, void **array,
+                                     size_t *room, size_t n, size_t size)
+{
+    return adx_extend(a, array, room, n + 1, size);
+}
+
+/* --- shared rules --------------------------------------------------------- */
 
 // What an external statement saved. The programs and machines that have it as a
 // node share it, and the last of them frees it.
@@ -201,7 +270,7 @@ typedef struct adx_program {
     adx_seen_set *seen;         // the table of known numbers (function/unique)
     uint8_t *entered;           // [set] numbers that it was given, modulo 256
     size_t seen_sets;
-    adx_cells *cells;           // cells that have been read (function/formulas)
+    adx_cells *cells;           // cells that have been read (function/emit)
     bool plain;                 // do not simplify
     ad_status status;
     ad_fn_report report;

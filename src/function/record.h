@@ -7,8 +7,8 @@
  * guards. Array statements become array nodes, some of them several.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session core/derived
- *           function/api function/operations function/program function/unique
- *           function/emit function/copy
+ *           function/api function/program function/unique function/emit
+ *           function/copy
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
  *           adx_record_operation adx_saved_call adx_call_rule adx_record_array
  *           adx_record_inputs adx_refuse_recording adx_record_outputs

@@ -3,8 +3,8 @@
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
  *
- *   needs   tape/workspace core/derived function/api function/operations
- *           function/program function/places function/arrays
+ *   needs   tape/memory core/derived function/api function/program
+ *           function/places function/arrays
  *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
  *           adx_give_work adx_run_lanes
  * ========================================================================== */

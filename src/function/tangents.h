@@ -8,8 +8,8 @@
  * nothing is added for it. Array nodes are treated the same way, range by
  * range: their tangents are array nodes.
  *
- *   needs   core/derived function/operations function/program function/unique
- *           function/emit function/copy
+ *   needs   core/derived function/program function/unique function/emit
+ *           function/copy
  *   offers  adx_tangent_node adx_make_tangent adx_make_along
  * ========================================================================== */
 

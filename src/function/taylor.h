@@ -9,9 +9,8 @@
  * partial is needed. Orders 1 and 2 need none of this: their coefficients are
  * the tangent, and half of its tangent (function/tangents).
  *
- *   needs   tape/memory tape/workspace core/derived function/api
- *           function/operations function/program function/emit
- *           function/formulas function/copy function/adjoints function/run
+ *   needs   tape/memory core/derived function/api function/program
+ *           function/emit function/copy function/adjoints function/run
  *           function/functions function/evaluation
  *   offers  adx_free_series
  * ========================================================================== */

@@ -12,7 +12,7 @@
  * returns a wrong one: if a hash agrees, the key of that number is compared,
  * too.
  *
- *   needs   tape/memory core/hash function/operations function/program
+ *   needs   tape/memory core/hash function/program
  *   offers  adx_key adx_node_key adx_guard_key adx_constant_key adx_seen
  *           adx_enter_number adx_fixed_anew adx_fixed
  * ========================================================================== */

@@ -11,9 +11,9 @@
  * as a scan, bench/: compiled 2.2 instead of 4.4 times the plain program,
  * replayed 3.0 instead of 3.4.)
  *
- *   needs   array/linear function/api function/operations function/program
- *           function/matrices function/run function/functions
- *           function/evaluation loop/schedule loop/scan loop/step loop/replay
+ *   needs   array/linear function/api function/program function/matrices
+ *           function/run function/functions function/evaluation loop/schedule
+ *           loop/scan loop/step loop/replay
  *   offers  adx_go_lean
  * ========================================================================== */
 

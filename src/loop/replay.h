@@ -13,9 +13,9 @@
  * to vary: its functions are given up, and the run is repeated without them.
  *
  *   needs   number/recording tape/memory sweep/session function/api
- *           function/functions function/evaluation function/evaluate code/api
- *           code/wanted code/compile bulk/api bulk/maps loop/api loop/stage
- *           loop/schedule loop/scan loop/step
+ *           function/functions function/evaluation code/api code/wanted
+ *           code/compile bulk/api bulk/maps loop/api loop/stage loop/schedule
+ *           loop/scan loop/step
  *   offers  adx_free_paths adx_spare_states adx_take_spare_states
  *           adx_choose_replays adx_record_step adx_next_look_back
  *           adx_evaluation_of adx_end_evaluations adx_replay_step

@@ -4,8 +4,8 @@
  * What a text is bound to: sizes, the entries of relations, the values of maps,
  * and how arrays lie in memory. All of it is copied.
  *
- *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/names
- *           tensor/arena tensor/sets
+ *   needs   tape/memory tensor/api tensor/tree tensor/names tensor/arena
+ *           tensor/sets
  *   offers  adx_given_relation adx_tensor_program adx_tensor_step_fn
  *           adx_step_way ADX_STEP_WHOLE ADX_STEP_INDEX ADX_STEP_TERMS
  *           ADX_STEP_RUNS ADX_STEP_SUMS adx_step_cut adx_tensor_code

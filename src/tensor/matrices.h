@@ -17,7 +17,7 @@
  * where there is no memory for panels. So bits depend on the sizes alone, if
  * the compiler does not contract.
  *
- *   needs   tape/workspace tensor/api tensor/arena tensor/sets tensor/nests
+ *   needs   tape/memory tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/binding tensor/programs
  *   offers  adx_tensor_more adx_matrices adx_find_matrices adx_matrix_part
  *           adx_matrix_part_of adx_run_matrices

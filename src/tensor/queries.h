@@ -6,8 +6,8 @@
  * storage. An evaluation then needs only memory for those values that its
  * results need.
  *
- *   needs   tape/memory tape/workspace tensor/api tensor/tree tensor/messages
- *           tensor/arena tensor/sets tensor/nests tensor/binding tensor/open
+ *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
+ *           tensor/sets tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
  *           tensor/derive tensor/parts tensor/prepare tensor/run tensor/coded
  *   offers  adx_each_place adx_bind_program adx_tensor_arrays
