@@ -1826,9 +1826,10 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory function/api bulk/captured loop/api loop/stage
  *           loop/schedule
- *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
- *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
- *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
+ *   offers  adx_piece adx_slice adx_slice_numbers ADX_PATHS ADX_CALL_value
+ *           ADX_CALL_primal ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled
+ *           adx_step_path adx_step_call adx_scan_shape adx_scan
+ *           adx_results_list adx_frame adx_stepping adx_taps_of_state
  *           adx_taps_of_sequence adx_rows_carried adx_right_scan adx_describe
  * ========================================================================== */
 
@@ -1849,6 +1850,12 @@ typedef struct adx_slice {
     bool told;                  // its new rows are results of the scan
     bool last;                  // so are its last ones
 } adx_slice;
+
+// How many numbers of the window are a state's.
+static size_t adx_slice_numbers(const adx_slice *l)
+{
+    return l->depth * l->size;
+}
 
 #define ADX_PATHS 8             // functions for one step, at most; on further
                                 // paths the step is recorded each time
@@ -1872,11 +1879,16 @@ typedef struct adx_step_path {
     size_t upto;
 } adx_step_path;
 
+// What a scan repeats: a step, or in its place the function of ad_loop.
+typedef struct adx_step_call {
+    ad_step_fn *step;
+    ad_vector_fn *f;
+    void *ctx;
+} adx_step_call;
+
 struct ad_replays {
     ad_allocator memory;
-    ad_step_fn *step;           // all are of this step
-    ad_vector_fn *f;
-    const void *ctx;
+    adx_step_call call;         // all are of this step
     size_t in, out;
     uint64_t layout;            // a hash of how its numbers are arranged
     adx_step_path path[ADX_PATHS];
@@ -1886,43 +1898,59 @@ struct ad_replays {
     adx_state_pool spare;       // of a scan that is gone, for the next one
 };
 
-typedef struct adx_scan {
-    adx_staged of;
-    ad_step_fn *step;
-    ad_vector_fn *f;            // instead of it: of ad_loop
-    void *ctx;
+// How many there are of what the description lists, and of the numbers in it.
+typedef struct adx_scan_sizes {
     size_t states, sequences, outputs;
+    size_t parameters;
+    size_t window, data;        // numbers: of all states, of all sequences
+    size_t in, out;             // numbers of a step; its index is the last of in
+    size_t told;                // results of each step
+    size_t results;             // others: last rows
+    size_t untraced;            // bytes
+} adx_scan_sizes;
+
+// How the numbers of a step are arranged.
+typedef struct adx_scan_shape {
     adx_slice *slice;           // of states, then of outputs
     adx_piece *piece;           // of states, then of sequences
     size_t state_pieces, pieces;
     size_t *given;              // [states + sequences] first number of each
-    size_t window, data, parameters, in, out;   // numbers
     bool flat;                  // every state is its last row
     bool moving;                // states have tangents, too (loop/recorded)
-    bool stopped;               // by the last step
-    size_t told;                // results of each step
-    size_t results;
-    size_t steps;               // that ran
-    size_t most_steps;
-    ad_schedule schedule;
-    bool open_ended;
-    size_t untraced;            // bytes
-    void *untraced_first;       // as the first step found them: loop/recorded
-    ad_real *value;             // of sequences and parameters
-    adx_captured captured;
-    adx_timetable plan;
-    ad_scan_report *report, own_report;
+} adx_scan_shape;
+
+// Which functions replay steps, and since when. Paths are only added before the
+// first sweep is complete, so that every later sweep does what that one did.
+typedef struct adx_scan_paths {
+    ad_replays own, *used;      // used: own, or those that were given
     bool varies;                // steps are never replayed
-    bool always;                // a step records a statement with `always`
-    uint64_t found;             // a hash of the results: loop/resume
-    bool by_function;           // some steps of the first run were replayed
     bool compiled;
-    bool swept;                 // a sweep is complete: no paths are added
-    ad_replays own_replays, *replays;
+    bool by_function;           // some steps of the first run were replayed
     size_t known;               // paths before the first sweep
+    bool swept;                 // a sweep is complete: no paths are added
     size_t limit;               // paths after it
     size_t behind;              // numbers with each state, in timetables that
                                 // keep all states of a range
+} adx_scan_paths;
+
+typedef struct adx_scan {
+    adx_staged of;
+    adx_step_call call;
+    adx_scan_sizes n;
+    adx_scan_shape shape;
+    ad_real *value;             // of sequences and parameters
+    void *untraced_first;       // as the first step found them: loop/recorded
+    adx_captured captured;
+    size_t most_steps;
+    size_t steps;               // that ran
+    bool open_ended;
+    bool stopped;               // by the last step
+    bool always;                // a step records a statement with `always`
+    uint64_t found;             // a hash of the results: loop/resume
+    ad_schedule schedule;
+    adx_timetable plan;
+    adx_scan_paths replay;
+    ad_scan_report *report, own_report;
 } adx_scan;
 
 // Results of the first run, as they come.
@@ -1945,45 +1973,60 @@ typedef struct adx_frame {
     ad_real *dx;
 } adx_frame;
 
+// What one step is given, and what it returns: as numbers and, in rin and rout,
+// as the step sees them.
+typedef struct adx_step_io {
+    size_t index;               // of the step
+    ad_real *in, *out;
+    ad_real *in_next;           // lean runs: takes turns with `in`, or results
+    bool lean;                  // `in` begins with the state itself
+    ad_rev *rin, *rout;
+    const ad_rev **given;       // [states + sequences] where each is in rin,
+    ad_rev **taken;             // [states + outputs] and in rout:
+    ad_step step;               // what each step is given
+    ad_rev number;
+    bool stale;                 // rin is not made of constants yet
+} adx_step_io;
+
+// How steps are swept.
+typedef struct adx_step_sweep {
+    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
+    bool marks;                 // of adjoints: whether there are any
+    ad_real *memory;            // of the frame, and of
+    ad_real *room;              // as much as f.weight
+} adx_step_sweep;
+
+// How steps are replayed.
+typedef struct adx_step_replay {
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    struct adx_evaluation *evaluation;  // [ADX_PATHS*ADX_CALLS], or NULL
+#endif
+    size_t latest;              // path that a step took
+    unsigned rest;              // steps before many are tried at once again
+    bool again;                 // steps have been replayed that must not be
+} adx_step_replay;
+
+// A sweep that goes on where another process has ended (loop/resume).
+typedef struct adx_sweep_resumed {
+    char *adjoints;             // what the store gets
+    uint64_t named;             // which sweep it is
+    bool searching;             // all ranges were in the store so far
+} adx_sweep_resumed;
+
 // A run of steps, forwards or backwards.
 typedef struct adx_stepping {
     adx_scan *scan;
     adx_stage *stage;           // current from begin to end
     ad_tape *before;
     bool entered;
-    size_t index;
     ad_status status;
-    char *state;                // the window, and untraced data behind it
-    ad_real *in, *out;
-    ad_real *in_next;           // lean runs: takes turns with `in`, or results
-    ad_rev *rin, *rout;         // the same numbers, as the step sees them
-    const ad_rev **given;       // [states + sequences] where each is in rin,
-    ad_rev **taken;             // [states + outputs] and in rout:
-    ad_step step;               // what each step is given
-    ad_rev number;
-    bool stale;                 // rin is not made of constants yet
-    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
-    bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
-    bool again;                 // steps have been replayed that must not be
-    adx_frame *row;             // [rows] of sweeps in several directions
-    size_t rows;
-    // Of sweeps that go on where another process has ended (loop/resume).
-    char *adjoints;             // what the store gets
-    uint64_t named;             // which sweep it is
-    bool searching;             // all ranges were in the store so far
-    // Of sweeps.
-    ad_real *sweep;             // memory of the frame
-    adx_frame f;
-    ad_real *room;              // as much as f.weight
-    adx_frame frame[3];         // of sweeps to second order (loop/recorded),
-    ad_real *frames;            // and their memory
-#ifdef ADREV_FUNCTION_IMPLEMENTED
-    struct adx_evaluation *evaluation;  // [ADX_PATHS*ADX_CALLS], or NULL
-#endif
-    size_t latest;              // path that a step took
-    unsigned rest;              // steps before many are tried at once again
-    bool lean;
+    char *state;                // the window, and untraced data behind it
+    adx_step_io io;
+    adx_frame f;                // of sweeps
+    adx_step_sweep sweep;
+    adx_step_replay replay;
+    adx_sweep_resumed resume;
     bool first;                 // the first run, not a sweep,
     adx_results_list *list;     // and its results
 } adx_stepping;
@@ -2114,12 +2157,13 @@ static bool adx_right_scan(const ad_scan_desc *d)
 static void adx_add_piece(adx_scan *c, size_t size, size_t from,
                           ptrdiff_t move)
 {
-    adx_piece *last = c->pieces == 0 ? NULL : &c->piece[c->pieces - 1];
+    adx_scan_shape *to = &c->shape;
+    adx_piece *last = to->pieces == 0 ? NULL : &to->piece[to->pieces - 1];
     if (last != NULL && move == 0 && last->move == 0
         && last->from + last->size == from)
         last->size += size;
     else
-        c->piece[c->pieces++] = (adx_piece){ c->in, size, from, move };
+        to->piece[to->pieces++] = (adx_piece){ c->n.in, size, from, move };
 }
 
 // Counts the numbers of a state, and lists its pieces.
@@ -2127,18 +2171,18 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
 {
     const int *tap;
     size_t taps = adx_taps_of_state(x, &tap);
-    adx_slice *l = &c->slice[j];
-    *l = (adx_slice){ x->size, adx_rows_carried(x), c->window, x->rows != NULL,
-                      x->last != NULL };
-    c->given[j] = c->in;
-    for (size_t t = 0; t < taps; t++, c->in += l->size) {
+    adx_slice *l = &c->shape.slice[j];
+    *l = (adx_slice){ x->size, adx_rows_carried(x), c->n.window,
+                      x->rows != NULL, x->last != NULL };
+    c->shape.given[j] = c->n.in;
+    for (size_t t = 0; t < taps; t++, c->n.in += l->size) {
         size_t row = l->depth - (size_t)-tap[t];
         adx_add_piece(c, l->size, l->base + row * l->size, 0);
     }
-    c->window += l->depth * l->size;
-    c->out += l->size;
-    c->told += l->told ? l->size : 0;
-    c->results += l->last ? l->depth * l->size : 0;
+    c->n.window += adx_slice_numbers(l);
+    c->n.out += l->size;
+    c->n.told += l->told ? l->size : 0;
+    c->n.results += l->last ? adx_slice_numbers(l) : 0;
 }
 
 // Describes a sequence. If it is read backwards, so is the row of each step.
@@ -2151,36 +2195,36 @@ static void adx_describe_sequence(adx_scan *c, size_t j,
     size_t rows = 0;
     ptrdiff_t size = (ptrdiff_t)u->size;
     adx_reach_of(u, steps, &low, &rows);
-    c->given[c->states + j] = c->in;
-    for (size_t t = 0; t < taps; t++, c->in += u->size) {
+    c->shape.given[c->n.states + j] = c->n.in;
+    for (size_t t = 0; t < taps; t++, c->n.in += u->size) {
         size_t row = low + (size_t)(ptrdiff_t)tap[t];
         row = u->backward ? u->rows - 1 - row : row;
-        adx_add_piece(c, u->size, c->data + row * u->size,
+        adx_add_piece(c, u->size, c->n.data + row * u->size,
                       u->backward ? -size : size);
     }
-    c->data += u->rows * u->size;
+    c->n.data += u->rows * u->size;
 }
 
 // Describes a scan for its runs: pieces, slices, the window, and how many
 // numbers there are of each.
 static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 {
-    c->flat = true;
+    c->shape.flat = true;
     for (size_t j = 0; j < d->states; j++) {
         adx_describe_state(c, j, &d->state[j]);
-        c->flat &= c->slice[j].depth == 1;
+        c->shape.flat &= c->shape.slice[j].depth == 1;
     }
-    c->state_pieces = c->pieces;
+    c->shape.state_pieces = c->shape.pieces;
     for (size_t j = 0; j < d->sequences; j++)
         adx_describe_sequence(c, j, &d->sequence[j], d->steps);
     for (size_t j = 0; j < d->outputs; j++) {
         const ad_scan_output *o = &d->output[j];
-        c->slice[d->states + j] = (adx_slice){ .size = o->size,
+        c->shape.slice[d->states + j] = (adx_slice){ .size = o->size,
                                                .told = o->row != NULL };
-        c->out += o->size;
-        c->told += o->row != NULL ? o->size : 0;
+        c->n.out += o->size;
+        c->n.told += o->row != NULL ? o->size : 0;
     }
-    c->in += c->parameters + 1;     // and the number of the step
+    c->n.in += c->n.parameters + 1;     // and the number of the step
 }
 
 ADX_SELDOM_END
@@ -2204,13 +2248,13 @@ ADX_SELDOM_END
 // functions, its tangents.
 static size_t adx_window_at(const adx_scan *c)
 {
-    return (c->untraced + 7) / 8 * 8;
+    return (c->n.untraced + 7) / 8 * 8;
 }
 
 static size_t adx_state_bytes(const adx_scan *c)
 {
     return adx_window_at(c)
-         + c->window * sizeof(ad_real) * (c->moving ? 2 : 1);
+         + c->n.window * sizeof(ad_real) * (c->shape.moving ? 2 : 1);
 }
 
 static ad_real *adx_window_of(const adx_stepping *k)
@@ -2222,29 +2266,30 @@ static ad_real *adx_window_of(const adx_stepping *k)
 // that a step is given then begin with the state itself.
 static bool adx_is_lean(const adx_scan *c)
 {
-    return c->flat && c->state_pieces == 1 && c->untraced == 0 && !c->moving;
+    const adx_scan_shape *s = &c->shape;
+    return s->flat && s->state_pieces == 1 && c->n.untraced == 0 && !s->moving;
 }
 
 // Whether only the step itself says what it does.
 static bool adx_is_varying(const adx_scan *c)
 {
-    return c->varies || c->replays->varies;
+    return c->replay.varies || c->replay.used->varies;
 }
 
 // Says where a step finds its numbers, and where it leaves its results.
 static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
-    for (size_t j = 0; j < c->states + c->sequences; j++)
-        k->given[j] = x + c->given[j];
-    for (size_t j = 0; j < c->states + c->outputs; j++) {
-        k->taken[j] = y;
-        y += c->slice[j].size;
+    for (size_t j = 0; j < c->n.states + c->n.sequences; j++)
+        k->io.given[j] = x + c->shape.given[j];
+    for (size_t j = 0; j < c->n.states + c->n.outputs; j++) {
+        k->io.taken[j] = y;
+        y += c->shape.slice[j].size;
     }
-    k->step = (ad_step){
-        .state = k->given, .sequence = k->given + c->states,
-        .parameter = x + c->in - 1 - c->parameters,
-        .next = k->taken, .output = k->taken + c->states,
+    k->io.step = (ad_step){
+        .state = k->io.given, .sequence = k->io.given + c->n.states,
+        .parameter = x + c->n.in - 1 - c->n.parameters,
+        .next = k->io.taken, .output = k->io.taken + c->n.states,
         .untraced = k->state, .adx_owner = k
     };
 }
@@ -2254,14 +2299,14 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
 static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
-    ad_step s = k->step;
-    adx_unset(c->out, y);
-    k->number = x[c->in - 1];
-    if (c->f != NULL)
-        c->f(x, y, c->ctx);
+    ad_step s = k->io.step;
+    adx_unset(c->n.out, y);
+    k->io.number = x[c->n.in - 1];
+    if (c->call.f != NULL)
+        c->call.f(x, y, c->call.ctx);
     else
-        c->step(&s, c->ctx);
-    if (s.status == ADREV_OK && !adx_all_set(c->out, y))
+        c->call.step(&s, c->call.ctx);
+    if (s.status == ADREV_OK && !adx_all_set(c->n.out, y))
         s.status = ADREV_ESHAPE;
     if (k->status == ADREV_OK)
         k->status = s.status;
@@ -2270,21 +2315,21 @@ static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 
 ADX_API size_t ad_step_index(ad_step *s)
 {
-    s->adx_owner->scan->varies = true;
-    return s->adx_owner->index;
+    s->adx_owner->scan->replay.varies = true;
+    return s->adx_owner->io.index;
 }
 
 ADX_API ad_rev ad_step_number(ad_step *s)
 {
-    return s->adx_owner->number;
+    return s->adx_owner->io.number;
 }
 
 // Gathers what the taps of step s read of sequences.
 ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
                                      const ad_real data[], ad_real to[])
 {
-    for (size_t i = c->state_pieces; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
+    for (size_t i = c->shape.state_pieces; i < c->shape.pieces; i++) {
+        const adx_piece *p = &c->shape.piece[i];
         adx_copy_few(p->size, data + p->from + (ptrdiff_t)s * p->move,
                      to + p->at);
     }
@@ -2294,9 +2339,9 @@ ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
 static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
                             const ad_real data[], ad_real to[])
 {
-    for (size_t i = 0; to != window && i < c->state_pieces; i++)
-        adx_copy_few(c->piece[i].size, window + c->piece[i].from,
-                     to + c->piece[i].at);
+    for (size_t i = 0; to != window && i < c->shape.state_pieces; i++)
+        adx_copy_few(c->shape.piece[i].size, window + c->shape.piece[i].from,
+                     to + c->shape.piece[i].at);
     adx_gather_sequences(c, s, data, to);
 }
 
@@ -2304,9 +2349,9 @@ static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
 static void adx_gather_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    adx_gather_taps(c, s, adx_window_of(k), c->value, k->in);
-    k->in[c->in - 1] = (ad_real)s;
-    k->index = s;
+    adx_gather_taps(c, s, adx_window_of(k), c->value, k->io.in);
+    k->io.in[c->n.in - 1] = (ad_real)s;
+    k->io.index = s;
 }
 
 // Adds n numbers, mostly so few that vectors would not be worth the tests
@@ -2330,12 +2375,13 @@ ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
 ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
                                  const ad_real dx[], ad_real data[])
 {
-    for (size_t i = c->state_pieces; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
+    for (size_t i = c->shape.state_pieces; i < c->shape.pieces; i++) {
+        const adx_piece *p = &c->shape.piece[i];
         adx_add_few(p->size, dx + p->at,
                     data + p->from + (ptrdiff_t)s * p->move);
     }
-    adx_add_few(c->parameters, dx + c->in - 1 - c->parameters, data + c->data);
+    adx_add_few(c->n.parameters, dx + c->n.in - 1 - c->n.parameters,
+                data + c->n.data);
 }
 
 // Runs the step whose numbers were gathered, with constants or recorded: from
@@ -2344,21 +2390,21 @@ ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
 static bool adx_run_step(adx_stepping *k, bool recorded)
 {
     adx_scan *c = k->scan;
-    size_t varying = k->stale ? c->in - 1 : c->in - 1 - c->parameters;
+    size_t varying = k->io.stale ? c->n.in - 1 : c->n.in - 1 - c->n.parameters;
     adx_begin_run(k->stage, recorded);
     if (recorded)
-        (ad_inputs)(c->in - 1, k->in, k->rin);
+        (ad_inputs)(c->n.in - 1, k->io.in, k->io.rin);
     else
         for (size_t i = 0; i < varying; i++)
-            k->rin[i] = adx_passive(k->in[i]);
-    k->stale = recorded;
-    k->rin[c->in - 1] = adx_passive(k->in[c->in - 1]);
+            k->io.rin[i] = adx_passive(k->io.in[i]);
+    k->io.stale = recorded;
+    k->io.rin[c->n.in - 1] = adx_passive(k->io.in[c->n.in - 1]);
     c->report->evaluations++;
     c->report->recorded += recorded;
-    bool stop = adx_call_step(k, k->rin, k->rout);
-    ad_status status = adx_end_apart(k->stage->tape, c->out, k->rout);
+    bool stop = adx_call_step(k, k->io.rin, k->io.rout);
+    ad_status status = adx_end_apart(k->stage->tape, c->n.out, k->io.rout);
     c->always |= k->stage->tape->always;
-    c->varies |= c->always;
+    c->replay.varies |= c->always;
     if (k->status == ADREV_OK)
         k->status = status;
     return stop;
@@ -2368,10 +2414,10 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
 static void adx_shift_window(const adx_scan *c, ad_real window[],
                              const ad_real out[])
 {
-    for (size_t i = 0; c->flat && i < c->window; i++)
+    for (size_t i = 0; c->shape.flat && i < c->n.window; i++)
         window[i] = out[i];
-    for (size_t j = 0; !c->flat && j < c->states; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; !c->shape.flat && j < c->n.states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         ad_real *row = window + l->base;
         size_t rest = (l->depth - 1) * l->size;
         memmove(row, row + l->size, rest * sizeof *row);
@@ -2385,9 +2431,9 @@ static void adx_shift_window(const adx_scan *c, ad_real window[],
 static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
                               ad_real to[])
 {
-    for (size_t j = 0; j < c->states + c->outputs; j++)
-        for (size_t i = 0; i < c->slice[j].size; i++, out++)
-            if (c->slice[j].told)
+    for (size_t j = 0; j < c->n.states + c->n.outputs; j++)
+        for (size_t i = 0; i < c->shape.slice[j].size; i++, out++)
+            if (c->shape.slice[j].told)
                 *to++ = *out;
     return to;
 }
@@ -2396,26 +2442,26 @@ static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
 static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
                                size_t steps)
 {
-    return c->told == 0
+    return c->n.told == 0
         || adx_extend(&c->of.memory, (void **)&list->v, &list->room,
-                      list->n + steps * c->told, sizeof *list->v);
+                      list->n + steps * c->n.told, sizeof *list->v);
 }
 
 // Appends the results of a step, for which there is room.
 ADX_INLINE void adx_tell_results(const adx_scan *c, adx_results_list *list,
                                  const ad_real out[])
 {
-    if (c->told == 0)
+    if (c->n.told == 0)
         return;
     adx_copy_told(c, out, list->v + list->n);
-    list->n += c->told;
+    list->n += c->n.told;
 }
 
 static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
 {
     if (!adx_expect_results(k->scan, list, 1))
         return false;
-    adx_tell_results(k->scan, list, k->out);
+    adx_tell_results(k->scan, list, k->io.out);
     return true;
 }
 
@@ -2425,11 +2471,11 @@ static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
 static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
                       const ad_real window[])
 {
-    const ad_real *dy = f->dy + s * c->told;
+    const ad_real *dy = f->dy + s * c->n.told;
     ad_real *w = f->weight;
     bool any = false;
-    for (size_t j = 0; j < c->states + c->outputs; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; j < c->n.states + c->n.outputs; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         const ad_real *carried = window + l->base
                                + (l->depth > 0 ? l->depth - 1 : 0) * l->size;
         for (size_t i = 0; i < l->size; i++, w++) {
@@ -2513,8 +2559,8 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
 static void adx_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
-    ad_replays *r = c->replays;
-    if (full == NULL || r == NULL || r == &c->own_replays
+    ad_replays *r = c->replay.used;
+    if (full == NULL || r == NULL || r == &c->replay.own
         || r->spare.blocks > 0
         || !adx_same_memory(&r->memory, &c->plan.memory))
         return;
@@ -2527,9 +2573,9 @@ static void adx_spare_states(adx_scan *c)
 static void adx_take_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
-    adx_state_pool *spare = &c->replays->spare;
+    adx_state_pool *spare = &c->replay.used->spare;
     if (full == NULL || spare->blocks == 0
-        || !adx_same_memory(&c->replays->memory, &c->plan.memory))
+        || !adx_same_memory(&c->replay.used->memory, &c->plan.memory))
         return;
     if (spare->most != full->most || spare->bytes != full->bytes) {
         adx_free_state_pool(&c->plan.memory, spare);
@@ -2545,37 +2591,40 @@ static void adx_take_spare_states(adx_scan *c)
 static uint64_t adx_layout_of(const adx_scan *c)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    size_t slices = c->states + c->outputs;
-    const size_t counts[] = { c->states, c->sequences, c->outputs,
-                              c->parameters, c->pieces };
-    for (size_t i = 0; i < 5 + slices + c->pieces; i++) {
+    size_t slices = c->n.states + c->n.outputs;
+    const size_t counts[] = { c->n.states, c->n.sequences, c->n.outputs,
+                              c->n.parameters, c->shape.pieces };
+    for (size_t i = 0; i < 5 + slices + c->shape.pieces; i++) {
         size_t word = i < 5 ? counts[i]
-                    : i < 5 + slices ? c->slice[i - 5].size
-                    : c->piece[i - 5 - slices].at;
+                    : i < 5 + slices ? c->shape.slice[i - 5].size
+                    : c->shape.piece[i - 5 - slices].at;
         h = (h ^ word) * UINT64_C(0x100000001b3);
     }
     return h;
+}
+
+static bool adx_same_call(const adx_step_call *a, const adx_step_call *b)
+{
+    return a->step == b->step && a->f == b->f && a->ctx == b->ctx;
 }
 
 // Chooses the functions of this scan: those that were given, if they belong to
 // this step or to none yet; else the scan's own.
 static void adx_choose_replays(adx_scan *c, ad_replays *given)
 {
-    ad_replays *r = &c->own_replays;
-    *r = (ad_replays){ .memory = c->of.memory, .step = c->step, .f = c->f,
-                       .ctx = c->ctx, .in = c->in, .out = c->out,
-                       .layout = adx_layout_of(c) };
-    c->replays = r;
+    ad_replays *r = &c->replay.own;
+    *r = (ad_replays){ .memory = c->of.memory, .call = c->call, .in = c->n.in,
+                       .out = c->n.out, .layout = adx_layout_of(c) };
+    c->replay.used = r;
     if (given == NULL)
         return;
-    if (given->step == NULL && given->f == NULL) {
+    if (given->call.step == NULL && given->call.f == NULL) {
         r->memory = given->memory;
         *given = *r;
     }
-    if (given->step == r->step && given->f == r->f && given->ctx == r->ctx
-        && given->in == r->in && given->out == r->out
-        && given->layout == r->layout)
-        c->replays = given;
+    if (adx_same_call(&given->call, &r->call) && given->in == r->in
+        && given->out == r->out && given->layout == r->layout)
+        c->replay.used = given;
 }
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -2593,7 +2642,7 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
     r->stop = adx_call_step(r->k, x, y);
     // That a result was not set has been noticed by now; the recorder need not
     // notice it, too.
-    for (size_t i = 0; i < r->k->scan->out; i++)
+    for (size_t i = 0; i < r->k->scan->n.out; i++)
         if (!adx_all_set(1, &y[i]))
             y[i] = adx_passive(0);
 }
@@ -2604,7 +2653,7 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
 // memory.)
 static size_t adx_hands_on(const adx_scan *c)
 {
-    return c->window > 5 ? c->window * 3 / 4 : 4;
+    return c->n.window > 5 ? c->n.window * 3 / 4 : 4;
 }
 
 // Records the step whose inputs were gathered as a function.
@@ -2615,8 +2664,8 @@ static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
     const ad_fn_options options = { .allocator = a, .once = true };
     adx_recorded_step r = { .k = k };
     ad_status status = ad_fn_record_with(fn, &options, adx_step_as_function,
-                                         &r, c->in, k->in, c->out);
-    adx_point_at(k, k->rin, k->rout);
+                                         &r, c->n.in, k->io.in, c->n.out);
+    adx_point_at(k, k->io.rin, k->io.rout);
     *stop = r.stop;
     return status;
 }
@@ -2627,10 +2676,10 @@ static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
 {
     fn->repeated.hands_on = adx_hands_on(c);
     if (adx_is_lean(c)) {
-        fn->repeated.carried = c->window;
-        fn->repeated.parameters = c->parameters;
+        fn->repeated.carried = c->n.window;
+        fn->repeated.parameters = c->n.parameters;
     }
-    if (c->compiled) {
+    if (c->replay.compiled) {
         ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
         adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
                     ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
@@ -2642,13 +2691,13 @@ static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
 static void adx_record_path(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
-    ad_replays *p = c->replays;
+    ad_replays *p = c->replay.used;
     ad_status before = k->status;
     ad_fn *fn;
     bool stop;
     adx_long_loop = false;
     ad_status status = adx_record_step(k, &p->memory, &fn, &stop);
-    bool failed = status != ADREV_OK || k->status != before || c->varies
+    bool failed = status != ADREV_OK || k->status != before || c->replay.varies
                || adx_long_loop || adx_is_empty(fn);
     // If the step failed although nothing else did, it fails itself; otherwise
     // it may only have passed on that it cannot be recorded.
@@ -2671,8 +2720,8 @@ static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
                              size_t s)
 {
     size_t far = c->steps - 1 - s;
-    bool known = c->known > 0;
-    return !c->swept && (p->upto != s || known)
+    bool known = c->replay.known > 0;
+    return !c->replay.swept && (p->upto != s || known)
         && (known ? (far & (far - 1)) == 0 : adx_is_sampled(far));
 }
 
@@ -2681,9 +2730,9 @@ static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
 static size_t adx_next_look_back(const adx_scan *c, size_t s)
 {
     size_t last = c->steps - 1;
-    size_t far = c->known > 0 ? adx_next_power(last - s)
+    size_t far = c->replay.known > 0 ? adx_next_power(last - s)
                               : adx_next_sample(last - s);
-    return c->swept || far > last ? SIZE_MAX : last - far;
+    return c->replay.swept || far > last ? SIZE_MAX : last - far;
 }
 
 // Whether a function does what the step does here. It does not if the step
@@ -2696,9 +2745,9 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
     c->report->checks++;
     if (k->status != ADREV_OK)
         return true;                    // the whole run fails
-    bool same = ad_fn_eval(p->fn, k->in, k->out) == ADREV_OK;
-    for (size_t i = 0; same && i < c->out; i++)
-        same = adx_is_near(k->out[i], k->rout[i].v);
+    bool same = ad_fn_eval(p->fn, k->io.in, k->io.out) == ADREV_OK;
+    for (size_t i = 0; same && i < c->n.out; i++)
+        same = adx_is_near(k->io.out[i], k->io.rout[i].v);
     return same;
 }
 
@@ -2708,11 +2757,11 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
 static void adx_mistrust(adx_stepping *k)
 {
     adx_scan *c = k->scan;
-    c->replays->varies = true;
-    if (c->by_function && !k->first)
+    c->replay.used->varies = true;
+    if (c->replay.by_function && !k->first)
         k->status = ADREV_EEXTERNAL;
     else
-        k->again = true;
+        k->replay.again = true;
 }
 
 // Begins to evaluate a path in one of the ways (ADX_CALL_...). NULL: no memory.
@@ -2723,15 +2772,16 @@ static adx_evaluation *adx_new_evaluation(adx_stepping *k, size_t path, int how)
         ADX_KIND_unrolled
     };
     enum { ALL = ADX_PATHS * ADX_CALLS };
-    if (k->evaluation == NULL) {
-        k->evaluation = (adx_evaluation *)adx_take(&k->scan->of.memory, ALL,
-                                             sizeof *k->evaluation);
-        if (k->evaluation == NULL)
+    if (k->replay.evaluation == NULL) {
+        k->replay.evaluation = (adx_evaluation *)adx_take(
+            &k->scan->of.memory, ALL, sizeof *k->replay.evaluation);
+        if (k->replay.evaluation == NULL)
             return NULL;
-        memset(k->evaluation, 0, ALL * sizeof *k->evaluation);
+        memset(k->replay.evaluation, 0, ALL * sizeof *k->replay.evaluation);
     }
-    adx_evaluation *to = &k->evaluation[path * ADX_CALLS + (size_t)how];
-    if (adx_begin_evaluation(to, k->scan->replays->path[path].fn, kind[how]))
+    adx_evaluation *to = &k->replay.evaluation[path * ADX_CALLS + (size_t)how];
+    ad_fn *fn = k->scan->replay.used->path[path].fn;
+    if (adx_begin_evaluation(to, fn, kind[how]))
         return to;
     adx_end_evaluation(to);
     return NULL;
@@ -2741,16 +2791,17 @@ ADX_INLINE adx_evaluation *adx_evaluation_of(adx_stepping *k, size_t path,
                                              int how)
 {
     size_t i = path * ADX_CALLS + (size_t)how;
-    return k->evaluation != NULL && k->evaluation[i].fn != NULL
-         ? &k->evaluation[i] : adx_new_evaluation(k, path, how);
+    return k->replay.evaluation != NULL && k->replay.evaluation[i].fn != NULL
+         ? &k->replay.evaluation[i] : adx_new_evaluation(k, path, how);
 }
 
 static void adx_end_evaluations(adx_stepping *k)
 {
-    for (size_t i = 0; k->evaluation != NULL && i < ADX_PATHS * ADX_CALLS; i++)
-        if (k->evaluation[i].fn != NULL)
-            adx_end_evaluation(&k->evaluation[i]);
-    adx_drop(&k->scan->of.memory, k->evaluation);
+    adx_evaluation *all = k->replay.evaluation;
+    for (size_t i = 0; all != NULL && i < ADX_PATHS * ADX_CALLS; i++)
+        if (all[i].fn != NULL)
+            adx_end_evaluation(&all[i]);
+    adx_drop(&k->scan->of.memory, all);
 }
 
 // Returns 1 + the path whose primal has handed numbers on behind the state, or
@@ -2767,12 +2818,12 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
                               ad_real product[])
 {
     const adx_scan *c = k->scan;
-    const adx_given x = { k->in, c->in };
-    const adx_given w = { weight, c->out };
-    const adx_wanted dx = { 0, c->in, product };
+    const adx_given x = { k->io.in, c->n.in };
+    const adx_given w = { weight, c->n.out };
+    const adx_wanted dx = { 0, c->n.in, product };
     if (adx_who_handed_on(c) == i + 1) {
         const adx_given given[] = {
-            x, w, { c->plan.behind + 1, c->replays->path[i].kept }
+            x, w, { c->plan.behind + 1, c->replay.used->path[i].kept }
         };
         adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_pullback);
         return to != NULL && adx_evaluate_next(to, 3, given, 1, &dx);
@@ -2787,11 +2838,11 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
 static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
 {
     adx_scan *c = k->scan;
-    const adx_step_path *p = &c->replays->path[i];
-    if ((i >= c->known && s > p->upto)
+    const adx_step_path *p = &c->replay.used->path[i];
+    if ((i >= c->replay.known && s > p->upto)
         || !adx_pull_path(k, i, k->f.weight, k->f.product))
         return false;
-    k->latest = i;
+    k->replay.latest = i;
     if (adx_is_looked_at(c, p, s) && !adx_is_true_to_step(k, p)) {
         adx_mistrust(k);
         return false;
@@ -2807,10 +2858,10 @@ static bool adx_try_paths(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
     size_t handed = adx_who_handed_on(c);
-    size_t n = c->swept ? c->limit : c->replays->paths;
+    size_t n = c->replay.swept ? c->replay.limit : c->replay.used->paths;
     if (handed > 0)
         return adx_try_path(k, handed - 1, s);
-    for (size_t i = 0; i < n && !c->replays->varies; i++)
+    for (size_t i = 0; i < n && !c->replay.used->varies; i++)
         if (adx_try_path(k, i, s))
             return true;
     return false;
@@ -2822,15 +2873,16 @@ static bool adx_try_paths(adx_stepping *k, size_t s)
 static bool adx_replay_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
-    ad_replays *r = c->replays;
+    ad_replays *r = c->replay.used;
     if (adx_is_varying(c)
-        || (c->known == 0 && c->steps < ADREV_REPLAY_FROM))
+        || (c->replay.known == 0 && c->steps < ADREV_REPLAY_FROM))
         return false;
-    if (r->paths == 0 && !c->swept)
+    if (r->paths == 0 && !c->replay.swept)
         adx_record_path(k, s);
     if (adx_try_paths(k, s))
         return true;
-    if (c->swept || r->varies || r->paths == ADX_PATHS || r->missed++ % 2 == 0)
+    if (c->replay.swept || r->varies || r->paths == ADX_PATHS
+        || r->missed++ % 2 == 0)
         return false;
     adx_record_path(k, s);
     return adx_try_paths(k, s);
@@ -2841,12 +2893,12 @@ static bool adx_replay_step(adx_stepping *k, size_t s)
 static void adx_count_behind(adx_scan *c)
 {
     size_t most = 0;
-    for (size_t i = 0; i < c->known; i++) {
-        adx_step_path *p = &c->replays->path[i];
+    for (size_t i = 0; i < c->replay.known; i++) {
+        adx_step_path *p = &c->replay.used->path[i];
         p->kept = adx_handed_on(p->fn);
         most = p->kept > most ? p->kept : most;
     }
-    c->behind = most == 0 ? 0 : 1 + most;
+    c->replay.behind = most == 0 ? 0 : 1 + most;
 }
 
 // Computes the results of the step whose inputs were gathered, by path i.
@@ -2858,14 +2910,15 @@ static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
     ad_real *behind = c->plan.behind;
-    size_t kept = behind == NULL ? 0 : c->replays->path[i].kept;
-    kept = kept < c->behind ? kept : 0;     // as a later scan counted it
-    const adx_given x = { k->in, c->in };
+    size_t kept = behind == NULL ? 0 : c->replay.used->path[i].kept;
+    kept = kept < c->replay.behind ? kept : 0;     // as a later scan counted it
+    const adx_given x = { k->io.in, c->n.in };
     const adx_wanted wanted[] = {
-        { 0, c->out, k->out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
+        { 0, c->n.out, k->io.out },
+        { c->n.out, kept, kept > 0 ? behind + 1 : NULL }
     };
     if (kept == 0) {
-        adx_evaluation *to = c->compiled || lean
+        adx_evaluation *to = c->replay.compiled || lean
                               ? adx_evaluation_of(k, i, ADX_CALL_value) : NULL;
         return to != NULL && adx_evaluate_next(to, 1, &x, 1, wanted);
     }
@@ -2888,12 +2941,12 @@ static size_t adx_next_look(const adx_stepping *k, size_t s)
 static bool adx_run_known_step(adx_stepping *k, bool *stop)
 {
     adx_scan *c = k->scan;
-    bool look = adx_next_look(k, k->index) == k->index;
-    if (adx_is_varying(c) || (k->rest > 0 && !c->compiled))
+    bool look = adx_next_look(k, k->io.index) == k->io.index;
+    if (adx_is_varying(c) || (k->replay.rest > 0 && !c->replay.compiled))
         return false;
-    for (size_t i = 0; i < c->known; i++) {
-        const adx_step_path *p = &c->replays->path[i];
-        if (!adx_run_path(k, i, look && k->lean))
+    for (size_t i = 0; i < c->replay.known; i++) {
+        const adx_step_path *p = &c->replay.used->path[i];
+        if (!adx_run_path(k, i, look && k->io.lean))
             continue;
         if (look && !adx_is_true_to_step(k, p)) {
             adx_mistrust(k);
@@ -2901,8 +2954,8 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
         }
         c->report->evaluations++;
         c->report->replayed++;
-        c->by_function |= k->first;
-        k->latest = i;
+        c->replay.by_function |= k->first;
+        k->replay.latest = i;
         *stop = p->stop;
         return true;
     }
@@ -2980,9 +3033,9 @@ static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 // Whether no run should begin now, because the latest one was short.
 static bool adx_has_rest(adx_stepping *k)
 {
-    if (k->rest == 0)
+    if (k->replay.rest == 0)
         return false;
-    k->rest--;
+    k->replay.rest--;
     return true;
 }
 
@@ -2990,7 +3043,7 @@ static void adx_end_lean(const adx_lean *r, size_t steps)
 {
     r->k->scan->report->evaluations += steps;
     r->k->scan->report->replayed += steps;
-    r->k->rest = r->cut && steps < ADX_SHORT_RUN ? ADX_REST : 0;
+    r->k->replay.rest = r->cut && steps < ADX_SHORT_RUN ? ADX_REST : 0;
 }
 
 // Finds state s, which begins a new block or a run. False: there is no room.
@@ -3033,7 +3086,7 @@ ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
     ad_real *at = adx_next_state(r, s, &behind);
     if (at == NULL)
         return false;
-    adx_copy_few(r->k->scan->window, x, at);
+    adx_copy_few(r->k->scan->n.window, x, at);
     if (behind != NULL)
         *behind = r->mark;
     *handed = r->kept > 0 ? behind + 1 : NULL;
@@ -3057,16 +3110,16 @@ ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
                                          const ad_real carried[])
 {
     const adx_scan *c = k->scan;
-    if (c->told > 0 || c->out > c->window)
+    if (c->n.told > 0 || c->n.out > c->n.window)
         return adx_weigh(c, s, &k->f, carried) ? k->f.weight : NULL;
-    return adx_zeros(c->window, carried) ? NULL : carried;
+    return adx_zeros(c->n.window, carried) ? NULL : carried;
 }
 
 // Gathers those inputs of a step, besides its state, that change.
 ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 {
     adx_gather_sequences(c, s, c->value, x);
-    x[c->in - 1] = (ad_real)s;
+    x[c->n.in - 1] = (ad_real)s;
 }
 
 // Takes n results of a replay. Returns whether all are finite.
@@ -3099,13 +3152,13 @@ ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
     const adx_scan *c = r->k->scan;
     const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
-    const adx_given given = { x, c->in };
+    const adx_given given = { x, c->n.in };
     if (compiled)
         return adx_call_compiled(code, 1, &given, y, handed, by->room->w) == 0
-            && (code->checks || adx_finite_few(c->out, y));
+            && (code->checks || adx_finite_few(c->n.out, y));
     return adx_nodes_plain(by->machine, by->work->w) == NULL
-        && adx_take_results(by, 0, c->out, y)
-        && adx_take_results(by, c->out, r->kept, handed);
+        && adx_take_results(by, 0, c->n.out, y)
+        && adx_take_results(by, c->n.out, r->kept, handed);
 }
 
 // Computes the adjoints dx of the inputs of a step from its weights. False: the
@@ -3117,23 +3170,23 @@ ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
     const adx_scan *c = r->k->scan;
     const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
-    const adx_given given[] = { { x, c->in }, { w, c->out },
+    const adx_given given[] = { { x, c->n.in }, { w, c->n.out },
                                 { handed, r->kept } };
     if (compiled)
         return adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
                                  by->room->w) == 0
-            && (code->checks || adx_finite_few(c->in - 1, dx));
-    adx_copy_few(c->out, w, by->work->w + c->in);
-    adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
+            && (code->checks || adx_finite_few(c->n.in - 1, dx));
+    adx_copy_few(c->n.out, w, by->work->w + c->n.in);
+    adx_copy_few(r->kept, handed, by->work->w + c->n.in + c->n.out);
     return adx_nodes_plain(by->machine, by->work->w) == NULL
-        && adx_take_results(by, 0, c->in - 1, dx);
+        && adx_take_results(by, 0, c->n.in - 1, dx);
 }
 
 // Whether there is machine code that does many steps at once. It can do so only
 // if no step has results of the scan.
 static bool adx_has_loop(const adx_lean *r)
 {
-    return r->k->scan->told == 0
+    return r->k->scan->n.told == 0
         && r->by->fn->compiled[r->by->kind].loop != NULL;
 }
 
@@ -3151,13 +3204,13 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
                           bool back)
 {
     const adx_scan *c = k->scan;
-    for (size_t i = c->state_pieces; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
+    for (size_t i = c->shape.state_pieces; i < c->shape.pieces; i++) {
+        const adx_piece *p = &c->shape.piece[i];
         size_t from = p->from + (size_t)((ptrdiff_t)s * p->move);
         for (size_t j = 0; j < p->size; j++) {
-            size_t at = p->at - c->window + j;
+            size_t at = p->at - c->n.window + j;
             d->data[at] = c->value + from + j;
-            d->sums[at] = back ? k->f.dx + c->window + from + j : NULL;
+            d->sums[at] = back ? k->f.dx + c->n.window + from + j : NULL;
             d->move[at] = (long)(back ? -p->move : p->move);
         }
     }
@@ -3181,12 +3234,12 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
     }
     adx_list_data(&d, k, s, back);
     return (size_t)r->by->fn->compiled[r->by->kind].loop(
-        (long)steps, (long)s, back ? k->f.carried : k->in,
+        (long)steps, (long)s, back ? k->f.carried : k->io.in,
         (ad_real *)(void *)r->at,
         (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
         behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
-        k->in + c->in - 1 - c->parameters,
-        back ? k->f.dx + c->window + c->data : NULL, r->by->room->w);
+        k->io.in + c->n.in - 1 - c->n.parameters,
+        back ? k->f.dx + c->n.window + c->n.data : NULL, r->by->room->w);
 }
 
 // Steps are unrolled only if they have few operations; otherwise the operations
@@ -3216,12 +3269,12 @@ static bool adx_may_unroll(const ad_fn *fn, bool passed)
 static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
-    if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
-        || c->told > 0
+    if (steps < (r->path < c->replay.known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
+        || c->n.told > 0
         || !adx_may_unroll(r->by->fn, r->mark > 0))
         return NULL;
-    size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
-             + 2 * c->parameters + c->window;
+    size_t n = ADX_UNROLLED * (c->n.window + r->kept + 1)
+             + 2 * c->n.parameters + c->n.window;
     const adx_evaluation *by =
         adx_evaluation_of(r->k, r->path, ADX_CALL_unrolled);
     return by != NULL && by->machine->inputs == n ? by : NULL;
@@ -3240,18 +3293,18 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
 {
     const adx_frame *f = &r->k->f;
     const adx_scan *c = r->k->scan;
-    const size_t n = c->window;
+    const size_t n = c->n.window;
     const size_t each = n + r->kept;
     const adx_evaluation *by = adx_unrolled_of(r, s - from);
     if (by == NULL)
         return s;
-    ad_real *sums = f->dx + n + c->data;
+    ad_real *sums = f->dx + n + c->n.data;
     ad_real *x = by->work->w;           // its inputs: see adx_make_unrolled
-    ad_real *number = x + ADX_UNROLLED * each + c->parameters;
+    ad_real *number = x + ADX_UNROLLED * each + c->n.parameters;
     ad_real *w = number + ADX_UNROLLED;
-    adx_copy_few(c->parameters, r->k->in + n, number - c->parameters);
+    adx_copy_few(c->n.parameters, r->k->io.in + n, number - c->n.parameters);
     adx_copy_few(n, f->carried, w);
-    adx_copy_few(c->parameters, sums, w + n);
+    adx_copy_few(c->n.parameters, sums, w + n);
     for (; s - from >= ADX_UNROLLED && !adx_zeros(n, w); s -= ADX_UNROLLED) {
         const ad_real *at = x;
         for (size_t i = ADX_UNROLLED; i-- > 0;) {
@@ -3265,28 +3318,28 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
             number[i] = (ad_real)step;
         }
         if (at == NULL || adx_nodes_plain(by->machine, x) != NULL
-            || !adx_take_results(by, 0, n + c->parameters, f->product))
+            || !adx_take_results(by, 0, n + c->n.parameters, f->product))
             break;
-        adx_copy_few(n + c->parameters, f->product, w);
+        adx_copy_few(n + c->n.parameters, f->product, w);
     }
     r->near = 0;                // the next state is looked for
     adx_copy_few(n, w, f->carried);
-    adx_copy_few(c->parameters, w + n, sums);
+    adx_copy_few(c->n.parameters, w + n, sums);
     return s;
 }
 
-// Returns where the function reads its inputs: machine code in k->in, a replay
-// in its workspace, to which the inputs are copied once.
+// Returns where the function reads its inputs: machine code in io.in, a replay in
+// its workspace, to which the inputs are copied once.
 ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
     if (compiled)
-        return r->k->in;
-    adx_copy_few(r->k->scan->in, r->k->in, r->by->work->w);
+        return r->k->io.in;
+    adx_copy_few(r->k->scan->n.in, r->k->io.in, r->by->work->w);
     return r->by->work->w;
 }
 
 // Does steps from s on, as far as `to`. Returns the step at which the run ends.
-// k->in begins with the state, before the run and after it. If the results of
+// io.in begins with the state, before the run and after it. If the results of
 // machine code are the state and nothing else, they become the inputs of the
 // next step without a copy: two arrays take turns.
 ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
@@ -3298,10 +3351,10 @@ ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
     for (size_t n = 1; n > 0 && s < to && compiled && adx_has_loop(r); s += n)
         n = adx_do_loop(r, false, s, to - s);
     ad_real *x = adx_given_to(r, compiled);
-    ad_real *y = k->in_next;
-    bool turns = compiled && c->out == c->window;
+    ad_real *y = k->io.in_next;
+    bool turns = compiled && c->n.out == c->n.window;
     if (turns)
-        adx_copy_few(c->in, x, y);
+        adx_copy_few(c->n.in, x, y);
     for (; s < to && adx_keep_lean(r, s, x, &handed); s++) {
         adx_gather_lean(c, s, x);
         r->cut = !adx_lean_primal(r, compiled, x, y, handed);
@@ -3314,10 +3367,10 @@ ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
             x = y;
             y = t;
         } else
-            adx_copy_few(c->window, y, x);
+            adx_copy_few(c->n.window, y, x);
     }
-    if (x != k->in)
-        adx_copy_few(c->window, x, k->in);
+    if (x != k->io.in)
+        adx_copy_few(c->n.window, x, k->io.in);
     return s;
 }
 
@@ -3345,17 +3398,17 @@ ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
         const ad_real *w = adx_weigh_lean(k, s - 1, carried);
         if (at == NULL || w == NULL)
             break;
-        adx_copy_few(c->window, at, x);
+        adx_copy_few(c->n.window, at, x);
         adx_gather_lean(c, s - 1, x);
         r->cut = !adx_lean_pullback(r, compiled, x, w, handed, dx);
         if (r->cut)
             break;
-        adx_spread_given(c, s - 1, dx, f->dx + c->window);
+        adx_spread_given(c, s - 1, dx, f->dx + c->n.window);
         carried = dx;
-        dx = dx == f->product ? k->room : f->product;
+        dx = dx == f->product ? k->sweep.room : f->product;
     }
     if (carried != f->carried)
-        adx_copy_few(c->window, carried, f->carried);
+        adx_copy_few(c->n.window, carried, f->carried);
     return s;
 }
 
@@ -3366,9 +3419,9 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
 {
     adx_stepping *k = (adx_stepping *)user;
     adx_scan *c = k->scan;
-    const adx_step_path *p = &c->replays->path[k->latest];
-    adx_lean r = { .k = k, .path = k->latest, .level = l, .base = base };
-    if (adx_is_varying(c) || c->known <= r.path || p->stop)
+    const adx_step_path *p = &c->replay.used->path[k->replay.latest];
+    adx_lean r = { .k = k, .path = k->replay.latest, .level = l, .base = base };
+    if (adx_is_varying(c) || c->replay.known <= r.path || p->stop)
         return from;
     size_t look = adx_next_look(k, from);
     if (look == from || adx_has_rest(k))
@@ -3385,7 +3438,7 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
         return from;
     size_t s = r.by->room == NULL ? adx_run_primal(&r, false, from, to)
                                   : adx_run_primal(&r, true, from, to);
-    c->by_function |= k->first && s > from;
+    c->replay.by_function |= k->first && s > from;
     adx_end_lean(&r, s - from);
     return s;
 }
@@ -3400,18 +3453,18 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     const ad_real *behind;
     adx_lean r = { .k = k, .level = l, .base = base,
                    .stride = -(ptrdiff_t)l->pool.bytes };
-    if (k->marks || adx_is_varying(c)
-        || (c->told == 0 && adx_zeros(c->window, k->f.carried))
+    if (k->sweep.marks || adx_is_varying(c)
+        || (c->n.told == 0 && adx_zeros(c->n.window, k->f.carried))
         || !adx_find_state(&r, to - 1))
         return to;
     behind = adx_behind_state(&c->plan, l, r.at);
     r.near = 0;                 // this is the next one, not the latest
     r.mark = behind == NULL ? 0 : *behind;
-    r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->latest;
-    const adx_step_path *p = &c->replays->path[r.path];
+    r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->replay.latest;
+    const adx_step_path *p = &c->replay.used->path[r.path];
     r.kept = r.mark > 0 ? p->kept : 0;
-    if (r.path >= (c->swept ? c->limit : c->replays->paths)
-        || (r.path >= c->known && to > p->upto) || adx_has_rest(k)
+    if (r.path >= (c->replay.swept ? c->replay.limit : c->replay.used->paths)
+        || (r.path >= c->replay.known && to > p->upto) || adx_has_rest(k)
         || !adx_begin_lean(&r, ADX_CALL_vjp, ADX_CALL_pullback))
         return to;
     size_t look = adx_next_look_back(c, to - 1);
@@ -3426,8 +3479,8 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
 static void adx_go_lean(adx_stepping *k)
 {
     adx_timetable *p = &k->scan->plan;
-    p->advance_some = k->lean ? adx_advance_lean : NULL;
-    p->reverse_some = k->lean ? adx_reverse_lean : NULL;
+    p->advance_some = k->io.lean ? adx_advance_lean : NULL;
+    p->reverse_some = k->io.lean ? adx_reverse_lean : NULL;
 }
 
 #else
@@ -3456,11 +3509,11 @@ static bool adx_do_step(adx_stepping *k, size_t s)
     adx_gather_step(k, s);
     if (!adx_run_known_step(k, &stop)) {
         stop = adx_run_step(k, false);
-        for (size_t i = 0; i < c->out; i++)
-            k->out[i] = k->rout[i].v;
+        for (size_t i = 0; i < c->n.out; i++)
+            k->io.out[i] = k->io.rout[i].v;
     }
     if (k->status == ADREV_OK)
-        adx_shift_window(c, adx_window_of(k), k->out);
+        adx_shift_window(c, adx_window_of(k), k->io.out);
     return stop;
 }
 
@@ -3478,11 +3531,11 @@ static void adx_end_stepping(adx_stepping *k)
         ad_use(k->before);
     adx_return_stage(k->stage);
     adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
-    adx_drop(a, k->rin);
-    adx_drop(a, k->given);
-    adx_drop(a, k->taken);
-    adx_drop(a, k->sweep);
-    adx_drop(a, k->adjoints);
+    adx_drop(a, k->io.rin);
+    adx_drop(a, k->io.given);
+    adx_drop(a, k->io.taken);
+    adx_drop(a, k->sweep.memory);
+    adx_drop(a, k->resume.adjoints);
     adx_end_evaluations(k);
     memset(k, 0, sizeof *k);
 }
@@ -3492,7 +3545,7 @@ typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
 // Numbers that a step is given, or returns, and those that it captured.
 static size_t adx_frame_size(const adx_scan *c)
 {
-    return (c->in > c->out ? c->in : c->out) + c->captured.n;
+    return (c->n.in > c->n.out ? c->n.in : c->n.out) + c->captured.n;
 }
 
 // Memory for a run of steps, and a stage. In front of the state there is room
@@ -3505,23 +3558,23 @@ static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
     if (purpose != ADX_UNROLL)
         k->stage = adx_borrow_stage(&c->of);
     k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
-                                   + (c->in + c->out + most) * sizeof *k->in,
-                                1);
+                                   + (c->n.in + c->n.out + most)
+                                     * sizeof *k->io.in, 1);
     if (k->state != NULL)
         k->state += sizeof(adx_stamp);
-    k->rin = (ad_rev *)adx_take(a, c->in + c->out + c->captured.n,
-                                sizeof *k->rin);
-    k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
-                                         sizeof *k->given);
-    k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
-                                   sizeof *k->taken);
+    k->io.rin = (ad_rev *)adx_take(a, c->n.in + c->n.out + c->captured.n,
+                                   sizeof *k->io.rin);
+    k->io.given = (const ad_rev **)adx_take(a, c->n.states + c->n.sequences,
+                                            sizeof *k->io.given);
+    k->io.taken = (ad_rev **)adx_take(a, c->n.states + c->n.outputs,
+                                      sizeof *k->io.taken);
     if (purpose == ADX_SWEEP)
-        k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
-                                       sizeof *k->sweep);
+        k->sweep.memory = (ad_real *)adx_take(a, c->n.window + 3 * most,
+                                              sizeof *k->sweep.memory);
     return (k->stage != NULL || purpose == ADX_UNROLL)
-        && k->state != NULL && k->rin != NULL
-        && k->given != NULL && k->taken != NULL
-        && (k->sweep != NULL || purpose != ADX_SWEEP);
+        && k->state != NULL && k->io.rin != NULL
+        && k->io.given != NULL && k->io.taken != NULL
+        && (k->sweep.memory != NULL || purpose != ADX_SWEEP);
 }
 
 // Places the numbers of a step behind the state. If the scan is lean, the
@@ -3529,17 +3582,17 @@ static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
 static void adx_place_numbers(adx_stepping *k)
 {
     const adx_scan *c = k->scan;
-    k->lean = adx_is_lean(c);
-    k->in = k->lean ? adx_window_of(k)
+    k->io.lean = adx_is_lean(c);
+    k->io.in = k->io.lean ? adx_window_of(k)
           : (ad_real *)(void *)(k->state + adx_state_bytes(c));
-    k->out = k->in + c->in;
-    k->in_next = k->out + c->out;
-    k->rout = k->rin + c->in + c->captured.n;
-    adx_point_at(k, k->rin, k->rout);
-    memset(k->in, 0, c->in * sizeof *k->in);
-    for (size_t i = 0; i < c->parameters; i++)
-        k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
-    k->stale = true;
+    k->io.out = k->io.in + c->n.in;
+    k->io.in_next = k->io.out + c->n.out;
+    k->io.rout = k->io.rin + c->n.in + c->captured.n;
+    adx_point_at(k, k->io.rin, k->io.rout);
+    memset(k->io.in, 0, c->n.in * sizeof *k->io.in);
+    for (size_t i = 0; i < c->n.parameters; i++)
+        k->io.in[c->n.in - 1 - c->n.parameters + i] = c->value[c->n.data + i];
+    k->io.stale = true;
 }
 
 // Takes memory for a run of steps, and enters its stage. Pairs with
@@ -3547,8 +3600,8 @@ static void adx_place_numbers(adx_stepping *k)
 static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                adx_purpose purpose)
 {
-    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN,
-                         .pull = adx_stage_pull };
+    *k = (adx_stepping){ .scan = c, .sweep = { .pull = adx_stage_pull },
+                         .first = purpose == ADX_RUN };
     if (!adx_take_stepping(k, purpose))
         return false;
     adx_place_numbers(k);
@@ -3564,10 +3617,10 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     }
     // A sweep carries this, in one piece of memory.
     if (purpose == ADX_SWEEP) {
-        k->f.carried = k->sweep;
-        k->f.weight = k->sweep + c->window;
+        k->f.carried = k->sweep.memory;
+        k->f.weight = k->sweep.memory + c->n.window;
         k->f.product = k->f.weight + adx_frame_size(c);
-        k->room = k->f.product + adx_frame_size(c);
+        k->sweep.room = k->f.product + adx_frame_size(c);
     }
     return true;
 }
@@ -3598,15 +3651,15 @@ static void adx_name_scan(adx_scan *c, const adx_stepping *k)
 {
     const ad_tape *t = k->before;       // where forks are, places vary
     const uint64_t place = t->annex == NULL ? adx_live(t)->seq : 0;
-    const uint64_t sizes[] = { c->in, c->out, c->window, c->data,
-                               c->parameters, c->told, c->results,
-                               c->untraced, c->most_steps,
+    const uint64_t sizes[] = { c->n.in, c->n.out, c->n.window, c->n.data,
+                               c->n.parameters, c->n.told, c->n.results,
+                               c->n.untraced, c->most_steps,
                                c->schedule.store->every, place };
-    uint64_t h = adx_mix_bytes(c->replays->layout, sizeof sizes, sizes);
-    h = adx_mix_bytes(h, (c->data + c->parameters) * sizeof *c->value,
+    uint64_t h = adx_mix_bytes(c->replay.used->layout, sizeof sizes, sizes);
+    h = adx_mix_bytes(h, (c->n.data + c->n.parameters) * sizeof *c->value,
                       c->value);
-    h = adx_mix_bytes(h, c->untraced, k->state);
-    c->plan.run = adx_mix_bytes(h, c->window * sizeof *c->value,
+    h = adx_mix_bytes(h, c->n.untraced, k->state);
+    c->plan.run = adx_mix_bytes(h, c->n.window * sizeof *c->value,
                                 adx_window_of(k));
 }
 
@@ -3626,13 +3679,20 @@ typedef struct adx_adjoints_head {
     uint64_t sum;               // a hash of the numbers
 } adx_adjoints_head;
 
+// The numbers of what the store gets.
+static ad_real *adx_stored_adjoints(const adx_stepping *k)
+{
+    return (ad_real *)(void *)(k->resume.adjoints + sizeof(adx_adjoints_head));
+}
+
 // The adjoints of sequences to which the steps of a range may add, by one tap.
 static ad_real *adx_rows_of_piece(const adx_stepping *k, const adx_piece *p,
                                   size_t from, size_t to, size_t *n)
 {
     size_t earliest = p->move < 0 ? to - 1 : from;
     *n = (to - 1 - from) * adx_magnitude(p->move) + p->size;
-    return k->f.dx + k->scan->window + p->from + (ptrdiff_t)earliest * p->move;
+    return k->f.dx + k->scan->n.window + p->from
+         + (ptrdiff_t)earliest * p->move;
 }
 
 // Copies n numbers to `at`, if it is not NULL, or from there. Returns what comes
@@ -3651,12 +3711,12 @@ static size_t adx_list_adjoints(adx_stepping *k, size_t from, size_t to,
                                 ad_real *at, bool back)
 {
     adx_scan *c = k->scan;
-    size_t all = c->window;
-    at = adx_move_adjoints(c->window, k->f.carried, at, back);
-    for (size_t i = c->state_pieces; i <= c->pieces; i++) {
-        size_t n = c->parameters + c->captured.n;
-        ad_real *rows = i == c->pieces ? k->f.dx + c->window + c->data
-            : adx_rows_of_piece(k, &c->piece[i], from, to, &n);
+    size_t all = c->n.window;
+    at = adx_move_adjoints(c->n.window, k->f.carried, at, back);
+    for (size_t i = c->shape.state_pieces; i <= c->shape.pieces; i++) {
+        size_t n = c->n.parameters + c->captured.n;
+        ad_real *rows = i == c->shape.pieces ? k->f.dx + c->n.window + c->n.data
+            : adx_rows_of_piece(k, &c->shape.piece[i], from, to, &n);
         at = adx_move_adjoints(n, rows, at, back);
         all += n;
     }
@@ -3668,7 +3728,7 @@ static size_t adx_list_adjoints(adx_stepping *k, size_t from, size_t to,
 static adx_stamp adx_stamp_adjoints(const adx_stepping *k, size_t i)
 {
     bool varies = adx_is_varying(k->scan);
-    return (adx_stamp){ k->named, ADX_STORED * i + 1 + varies };
+    return (adx_stamp){ k->resume.named, ADX_STORED * i + 1 + varies };
 }
 
 // Puts the adjoints of range i into the store.
@@ -3677,14 +3737,14 @@ static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
     adx_stepping *k = (adx_stepping *)user;
     const ad_store *store = k->scan->schedule.store;
     adx_adjoints_head head = { adx_stamp_adjoints(k, i), 0 };
-    ad_real *at = (ad_real *)(void *)(k->adjoints + sizeof head);
+    ad_real *at = adx_stored_adjoints(k);
     size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, at, false);
     head.sum = adx_mix_bytes(0, bytes, at);
-    memcpy(k->adjoints, &head, sizeof head);
-    k->searching = false;
+    memcpy(k->resume.adjoints, &head, sizeof head);
+    k->resume.searching = false;
     k->scan->plan.put = true;
-    return store->put(store->user, (size_t)head.stamp.number, k->adjoints,
-                      sizeof head + bytes);
+    return store->put(store->user, (size_t)head.stamp.number,
+                      k->resume.adjoints, sizeof head + bytes);
 }
 
 // Fetches adjoints. False: they are not there, or not those of this sweep.
@@ -3692,13 +3752,14 @@ static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,
                                size_t bytes)
 {
     const ad_store *store = k->scan->schedule.store;
+    char *at = k->resume.adjoints;
     adx_adjoints_head head;
-    if (!store->get(store->user, (size_t)stamp->number, k->adjoints,
+    if (!store->get(store->user, (size_t)stamp->number, at,
                     sizeof head + bytes))
         return false;
-    memcpy(&head, k->adjoints, sizeof head);
+    memcpy(&head, at, sizeof head);
     return memcmp(&head.stamp, stamp, sizeof *stamp) == 0
-        && head.sum == adx_mix_bytes(0, bytes, k->adjoints + sizeof head);
+        && head.sum == adx_mix_bytes(0, bytes, at + sizeof head);
 }
 
 // Takes the adjoints of range i out of the store. False: this process does not
@@ -3707,7 +3768,7 @@ static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
 {
     const ad_store *store = k->scan->schedule.store;
     const adx_stamp stamp = adx_stamp_adjoints(k, i);
-    ad_real *at = (ad_real *)(void *)(k->adjoints + sizeof(adx_adjoints_head));
+    ad_real *at = adx_stored_adjoints(k);
     size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, NULL, false);
     bool mine = adx_fetch_adjoints(k, &stamp, bytes);
     bool all = store->agree == NULL || store->agree(store->user, mine);
@@ -3722,15 +3783,15 @@ static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
 
 static void adx_forget_functions(adx_stepping *k)
 {
-    ad_replays *r = k->scan->replays;
+    ad_replays *r = k->scan->replay.used;
     adx_end_evaluations(k);
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-    k->evaluation = NULL;
+    k->replay.evaluation = NULL;
 #endif
     adx_free_paths(r);
     r->missed = 0;
-    k->latest = 0;
-    k->rest = 0;
+    k->replay.latest = 0;
+    k->replay.rest = 0;
 }
 
 // Takes the adjoints of range i as those of a scan that is not replayed, or as
@@ -3738,7 +3799,7 @@ static void adx_forget_functions(adx_stepping *k)
 static bool adx_find_adjoints(adx_stepping *k, bool as_varying, size_t i,
                               size_t from, size_t to)
 {
-    ad_replays *r = k->scan->replays;
+    ad_replays *r = k->scan->replay.used;
     bool varied = r->varies;
     r->varies |= as_varying;
     bool found = adx_get_adjoints(k, i, from, to);
@@ -3754,13 +3815,13 @@ static bool adx_resume_range(void *user, size_t i, size_t from, size_t to)
 {
     adx_stepping *k = (adx_stepping *)user;
     bool last = to == k->scan->steps;
-    if (k->searching)
-        k->searching = adx_find_adjoints(k, last, i, from, to)
+    if (k->resume.searching)
+        k->resume.searching = adx_find_adjoints(k, last, i, from, to)
                     || (!adx_is_varying(k->scan)
                         && adx_find_adjoints(k, !last, i, from, to));
-    if (!k->searching)
+    if (!k->resume.searching)
         adx_forget_functions(k);
-    return k->searching;
+    return k->resume.searching;
 }
 
 // Lets a sweep from the adjoints dy of the results to those of the inputs, dx,
@@ -3769,19 +3830,20 @@ static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
                                ad_real dx[])
 {
     adx_scan *c = k->scan;
-    size_t m = c->steps * c->told + c->results;
+    size_t m = c->steps * c->n.told + c->n.results;
     size_t every = c->plan.level[0].every;
     every = every < c->steps ? every : c->steps;
     k->f.dx = dx;
     size_t n = adx_list_adjoints(k, 0, every, NULL, false);
-    k->adjoints = (char *)adx_take(&c->of.memory, sizeof(adx_adjoints_head)
-                                   + n * sizeof *dy, 1);
-    k->named = adx_mix_bytes(c->found, m * sizeof *dy, dy);
-    k->searching = true;
+    k->resume.adjoints = (char *)adx_take(&c->of.memory,
+                                          sizeof(adx_adjoints_head)
+                                          + n * sizeof *dy, 1);
+    k->resume.named = adx_mix_bytes(c->found, m * sizeof *dy, dy);
+    k->resume.searching = true;
     c->plan.resume = adx_resume_range;
     c->plan.put_adjoints = adx_put_adjoints;
     adx_forget_functions(k);
-    return k->adjoints != NULL;
+    return k->resume.adjoints != NULL;
 }
 
 /* === loop/sweep =============================================================
@@ -3809,10 +3871,10 @@ static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
 // oldest rows become 0, since nothing has been added to them.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
 {
-    for (size_t i = 0; c->flat && i < c->window; i++)
+    for (size_t i = 0; c->shape.flat && i < c->n.window; i++)
         window[i] = 0;
-    for (size_t j = 0; !c->flat && j < c->states; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; !c->shape.flat && j < c->n.states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         ad_real *row = window + l->base;
         memmove(row + l->size, row, (l->depth - 1) * l->size * sizeof *row);
         memset(row, 0, l->size * sizeof *row);
@@ -3823,10 +3885,10 @@ static void adx_shift_back(const adx_scan *c, ad_real window[])
 static void adx_spread_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    for (size_t i = 0; i < c->state_pieces; i++)
-        adx_add_few(c->piece[i].size, k->f.product + c->piece[i].at,
-                    k->f.carried + c->piece[i].from);
-    adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
+    for (size_t i = 0; i < c->shape.state_pieces; i++)
+        adx_add_few(c->shape.piece[i].size, k->f.product + c->shape.piece[i].at,
+                    k->f.carried + c->shape.piece[i].from);
+    adx_spread_given(c, s, k->f.product, k->f.dx + c->n.window);
 }
 
 // Reverses step s, whose state is the current one. If all weights are 0, only
@@ -3835,22 +3897,22 @@ static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
     adx_scan *c = k->scan;
-    ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
+    ad_real *outside = k->f.dx + c->n.window + c->n.data + c->n.parameters;
     bool any = adx_weigh(c, s, &k->f, k->f.carried);
     adx_shift_back(c, k->f.carried);
     if (!any && !c->always)
         return true;
     adx_gather_step(k, s);
-    if (k->marks || !adx_replay_step(k, s)) {
+    if (k->sweep.marks || !adx_replay_step(k, s)) {
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
-            k->status = k->pull(k->stage, c->out, k->rout, k->f.weight,
-                                c->in - 1, k->rin, k->f.product, &c->captured,
-                                outside);
+            k->status = k->sweep.pull(k->stage, c->n.out, k->io.rout,
+                                      k->f.weight, c->n.in - 1, k->io.rin,
+                                      k->f.product, &c->captured, outside);
     }
     if (k->status == ADREV_OK)
         adx_spread_step(k, s);
-    return k->status == ADREV_OK && !k->again;
+    return k->status == ADREV_OK && !k->replay.again;
 }
 
 // The last rows are results of the scan. Writes their adjoints into the window
@@ -3858,9 +3920,9 @@ static bool adx_reverse_scan(void *user, size_t s)
 static void adx_last_rows(const adx_scan *c, ad_real window[],
                           const ad_real from[], ad_real to[])
 {
-    for (size_t j = 0; j < c->states; j++) {
-        const adx_slice *l = &c->slice[j];
-        for (size_t i = 0; l->last && i < l->depth * l->size; i++)
+    for (size_t j = 0; j < c->n.states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
+        for (size_t i = 0; l->last && i < adx_slice_numbers(l); i++)
             if (from != NULL)
                 window[l->base + i] = *from++;
             else
@@ -3874,8 +3936,8 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
                              ad_real adjoint[], const ad_real tangent[])
 {
     size_t first = c->plan.first;
-    for (size_t j = 0; j < c->states; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; j < c->n.states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         for (size_t r = 0; r + first < l->depth; r++)
             for (size_t i = 0; i < l->size; i++) {
                 size_t now = l->base + r * l->size + i;
@@ -3895,26 +3957,26 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
 static void adx_mark_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
-    size_t told = c->plan.first * c->told;
+    size_t told = c->plan.first * c->n.told;
     bool any = false;
-    for (size_t j = 0; j < c->states; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; j < c->n.states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         size_t initial = l->depth > c->plan.first ? l->depth - c->plan.first
                                                   : 0;
-        for (size_t i = initial * l->size; i < l->depth * l->size; i++)
+        for (size_t i = initial * l->size; i < adx_slice_numbers(l); i++)
             any = any || k->f.carried[l->base + i] != 0;
     }
     for (size_t i = 0; i < told; i++)
         any = any || k->f.dy[i] != 0;
     if (!any)
         return;
-    for (size_t i = 0; i + 1 < c->in; i++)
+    for (size_t i = 0; i + 1 < c->n.in; i++)
         k->f.product[i] = 1;
     for (size_t s = 0; s < c->plan.first; s++)
-        adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
-    for (size_t i = 0; i < c->window; i++)
+        adx_spread_given(c, s, k->f.product, k->f.dx + c->n.window);
+    for (size_t i = 0; i < c->n.window; i++)
         k->f.dx[i] = 1;
-    ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
+    ad_real *outside = k->f.dx + c->n.window + c->n.data + c->n.parameters;
     for (size_t i = 0; i < c->captured.n; i++)
         outside[i] = 1;
 }
@@ -3925,8 +3987,8 @@ static void adx_begin_frame(const adx_scan *c, adx_frame *f, const ad_real dy[],
 {
     f->dy = dy;
     f->dx = dx;
-    memset(f->carried, 0, c->window * sizeof *f->carried);
-    adx_last_rows(c, f->carried, dy + c->steps * c->told, NULL);
+    memset(f->carried, 0, c->n.window * sizeof *f->carried);
+    adx_last_rows(c, f->carried, dy + c->steps * c->n.told, NULL);
 }
 
 // Goes from the adjoints of the results to those of the inputs, which are added
@@ -3938,7 +4000,7 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     if (c->plan.first < c->steps
         && !adx_go_back(&c->plan, 0, 0, c->steps, true))
         return false;
-    if (k->marks && c->plan.first > 0)
+    if (k->sweep.marks && c->plan.first > 0)
         adx_mark_cut(k);
     adx_initial_rows(c, k->f.carried, dx, NULL);
     return true;
@@ -3952,17 +4014,17 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     adx_stepping k;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
-        k.pull = pull;
-        k.marks = pull != adx_stage_pull;
+        k.sweep.pull = pull;
+        k.sweep.marks = pull != adx_stage_pull;
         c->plan.reverse = adx_reverse_scan;
         c->plan.resume = NULL;
-        if (adx_is_resumed(c) && !k.marks)
+        if (adx_is_resumed(c) && !k.sweep.marks)
             ok = adx_begin_resuming(&k, dy, dx);
-        if (!c->swept)
-            c->known = adx_is_varying(c) ? 0 : c->replays->paths;
+        if (!c->replay.swept)
+            c->replay.known = adx_is_varying(c) ? 0 : c->replay.used->paths;
         ok = ok && adx_reverse_steps(&k, dy, dx);
     }
-    *again = k.again;
+    *again = k.replay.again;
     adx_end_stepping(&k);
     return ok;
 }
@@ -3982,10 +4044,10 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
         memset(dx, 0, n * sizeof *dx);
         ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
-    if (ok && pull == adx_stage_pull && !c->swept) {
+    if (ok && pull == adx_stage_pull && !c->replay.swept) {
         c->plan.swept = true;
-        c->swept = !adx_is_resumed(c);
-        c->limit = c->replays->paths;
+        c->replay.swept = !adx_is_resumed(c);
+        c->replay.limit = c->replay.used->paths;
     }
     adx_end_sweep(&c->of);
     return ok;
@@ -3993,59 +4055,67 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
 
 /* --- several directions --------------------------------------------------- */
 
+// A sweep in several directions, with a frame for each.
+typedef struct adx_row_sweep {
+    adx_stepping k;             // whoever has it as user has all of this
+    adx_frame *row;             // [rows]
+    size_t rows;
+} adx_row_sweep;
+
 // Reverses step s in all directions: their weights lie side by side, and so do
 // the products.
 static bool adx_reverse_rows(void *user, size_t s)
 {
+    const adx_row_sweep *all = (const adx_row_sweep *)user;
     adx_stepping *k = (adx_stepping *)user;
     adx_scan *c = k->scan;
-    const adx_frame *first = &k->row[0];
-    const size_t inputs = c->window + c->data + c->parameters + c->captured.n;
+    const adx_frame *first = &all->row[0];
+    const size_t outside = c->n.window + c->n.data + c->n.parameters;
     bool any = c->always;
-    for (size_t r = 0; r < k->rows; r++) {
-        any |= adx_weigh(c, s, &k->row[r], k->row[r].carried);
-        adx_shift_back(c, k->row[r].carried);
+    for (size_t r = 0; r < all->rows; r++) {
+        any |= adx_weigh(c, s, &all->row[r], all->row[r].carried);
+        adx_shift_back(c, all->row[r].carried);
     }
     if (!any)
         return true;
     adx_gather_step(k, s);
     adx_run_step(k, true);
-    memset(first->product, 0, k->rows * (c->in - 1) * sizeof *first->product);
+    memset(first->product, 0,
+           all->rows * (c->n.in - 1) * sizeof *first->product);
     if (k->status == ADREV_OK)
-        k->status = adx_stage_pull_rows(k->stage, k->rows, c->out, k->rout,
-            first->weight, c->in - 1, k->rin, first->product, c->in - 1,
-            &c->captured, first->dx + inputs - c->captured.n, inputs);
-    for (size_t r = 0; k->status == ADREV_OK && r < k->rows; r++) {
-        k->f = k->row[r];
+        k->status = adx_stage_pull_rows(k->stage, all->rows, c->n.out,
+            k->io.rout, first->weight, c->n.in - 1, k->io.rin, first->product,
+            c->n.in - 1, &c->captured, first->dx + outside,
+            outside + c->captured.n);
+    for (size_t r = 0; k->status == ADREV_OK && r < all->rows; r++) {
+        k->f = all->row[r];
         adx_spread_step(k, s);
     }
     return k->status == ADREV_OK;
 }
 
-// Makes the frames of so many directions, in one piece of memory: *room, to be
-// freed. False: there is none.
-static bool adx_make_frames(adx_stepping *k, size_t rows, size_t m,
-                          const ad_real dy[], size_t n, ad_real dx[],
-                          adx_frame **room)
+// Makes the frames of all directions, in one piece of memory with their
+// numbers. False: there is none.
+static bool adx_make_frames(adx_row_sweep *all, size_t m, const ad_real dy[],
+                            size_t n, ad_real dx[])
 {
-    const adx_scan *c = k->scan;
-    const size_t in = c->in - 1;
-    size_t numbers = (c->window + c->out + in) * sizeof *dx;
-    *room = (adx_frame *)adx_take(&c->of.memory, rows,
-                                  sizeof **room + numbers);
-    if (*room == NULL)
+    const adx_scan *c = all->k.scan;
+    const size_t rows = all->rows;
+    const size_t in = c->n.in - 1;
+    size_t numbers = (c->n.window + c->n.out + in) * sizeof *dx;
+    all->row = (adx_frame *)adx_take(&c->of.memory, rows,
+                                     sizeof *all->row + numbers);
+    if (all->row == NULL)
         return false;
-    ad_real *carried = (ad_real *)(void *)(*room + rows);
-    ad_real *weight = carried + rows * c->window;
-    ad_real *product = weight + rows * c->out;
+    ad_real *carried = (ad_real *)(void *)(all->row + rows);
+    ad_real *weight = carried + rows * c->n.window;
+    ad_real *product = weight + rows * c->n.out;
     for (size_t r = 0; r < rows; r++) {
-        (*room)[r] = (adx_frame){ .carried = carried + r * c->window,
-                                  .weight = weight + r * c->out,
-                                  .product = product + r * in };
-        adx_begin_frame(c, &(*room)[r], dy + r * m, dx + r * n);
+        all->row[r] = (adx_frame){ .carried = carried + r * c->n.window,
+                                   .weight = weight + r * c->n.out,
+                                   .product = product + r * in };
+        adx_begin_frame(c, &all->row[r], dy + r * m, dx + r * n);
     }
-    k->row = *room;
-    k->rows = rows;
     return true;
 }
 
@@ -4053,20 +4123,21 @@ static bool adx_make_frames(adx_stepping *k, size_t rows, size_t m,
 static bool adx_sweep_rows(adx_scan *c, size_t rows, size_t m,
                            const ad_real dy[], size_t n, ad_real dx[])
 {
-    adx_stepping k;
-    adx_frame *room = NULL;
-    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
-           && adx_make_frames(&k, rows, m, dy, n, dx, &room);
+    adx_row_sweep all;
+    all.row = NULL;
+    all.rows = rows;
+    bool ok = adx_begin_stepping(&all.k, c, ADX_SWEEP)
+           && adx_make_frames(&all, m, dy, n, dx);
     c->plan.reverse = adx_reverse_rows;
     c->plan.reverse_some = NULL;
     c->plan.resume = NULL;
     if (ok && c->plan.first < c->steps)
         ok = adx_go_back(&c->plan, 0, 0, c->steps, true);
     for (size_t r = 0; ok && r < rows; r++)
-        adx_initial_rows(c, room[r].carried, room[r].dx, NULL);
-    c->swept |= ok;
-    adx_drop(&c->of.memory, room);
-    adx_end_stepping(&k);
+        adx_initial_rows(c, all.row[r].carried, all.row[r].dx, NULL);
+    c->replay.swept |= ok;
+    adx_drop(&c->of.memory, all.row);
+    adx_end_stepping(&all.k);
     return ok;
 }
 
@@ -4098,11 +4169,11 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
 static void adx_gather_tangents(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    adx_gather_taps(c, s, k->f.carried, k->f.dy + c->window, k->f.weight);
-    const ad_real *given = k->f.dy + c->window + c->data;
-    size_t others = c->parameters + c->captured.n;
+    adx_gather_taps(c, s, k->f.carried, k->f.dy + c->n.window, k->f.weight);
+    const ad_real *given = k->f.dy + c->n.window + c->n.data;
+    size_t others = c->n.parameters + c->captured.n;
     for (size_t i = 0; i < others; i++)
-        k->f.weight[c->in - 1 - c->parameters + i] = given[i];
+        k->f.weight[c->n.in - 1 - c->n.parameters + i] = given[i];
 }
 
 // Runs step s with tangents: those of what it returns are in `product`, and
@@ -4114,14 +4185,14 @@ static bool adx_push_step(adx_stepping *k, size_t s)
     adx_gather_tangents(k, s);
     k->stop = adx_run_step(k, true);
     if (k->status == ADREV_OK)
-        k->status = adx_stage_push(k->stage, c->out, k->rout, k->f.product,
-                                   c->in - 1, k->rin, k->f.weight, &c->captured,
-                                   k->room);
+        k->status = adx_stage_push(k->stage, c->n.out, k->io.rout,
+                                   k->f.product, c->n.in - 1, k->io.rin,
+                                   k->f.weight, &c->captured, k->sweep.room);
     if (k->status != ADREV_OK)
         return false;
-    for (size_t i = 0; i < c->out; i++)
-        k->out[i] = k->rout[i].v;
-    adx_shift_window(c, adx_window_of(k), k->out);
+    for (size_t i = 0; i < c->n.out; i++)
+        k->io.out[i] = k->io.rout[i].v;
+    adx_shift_window(c, adx_window_of(k), k->io.out);
     adx_shift_window(c, k->f.carried, k->f.product);
     return true;
 }
@@ -4137,7 +4208,7 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
         if (s < c->plan.first) {
             if (!adx_advance_scan(k, s))
                 return false;
-            for (size_t i = 0; i < c->told; i++)
+            for (size_t i = 0; i < c->n.told; i++)
                 *dy++ = 0;
             continue;
         }
@@ -4162,7 +4233,7 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
         k.f.dy = dx;
-        memset(k.f.carried, 0, c->window * sizeof *k.f.carried);
+        memset(k.f.carried, 0, c->n.window * sizeof *k.f.carried);
         ok = (c->steps == 0 || adx_fetch_state(&c->plan, &c->plan.level[0], 0))
           && adx_push_steps(&k, dy);
     }
@@ -4177,12 +4248,12 @@ static void adx_free_scan(adx_staged *of)
     ad_allocator memory = c->of.memory;
     adx_spare_states(c);
     adx_free_timetable(&c->plan);
-    adx_free_paths(&c->own_replays);
+    adx_free_paths(&c->replay.own);
     adx_free_stage(c->of.stage);
     adx_free_captured(&memory, &c->captured);
-    adx_drop(&memory, c->slice);
-    adx_drop(&memory, c->piece);
-    adx_drop(&memory, c->given);
+    adx_drop(&memory, c->shape.slice);
+    adx_drop(&memory, c->shape.piece);
+    adx_drop(&memory, c->shape.given);
     adx_drop(&memory, c->value);
     adx_drop(&memory, c->untraced_first);
     adx_drop(&memory, c);
@@ -4201,8 +4272,8 @@ static void adx_free_scan(adx_staged *of)
  * are b J, and their tangents are bd J + H v, where H is the Hessian of b times
  * the step.
  *
- *   needs   tape/memory function/api loop/stage loop/schedule loop/scan
- *           loop/step loop/replay loop/stepping loop/sweep
+ *   needs   tape/memory function/api loop/api loop/stage loop/schedule
+ *           loop/scan loop/step loop/replay loop/stepping loop/sweep
  *   offers  adx_scan_rule
  * ========================================================================== */
 
@@ -4210,27 +4281,34 @@ static void adx_free_scan(adx_staged *of)
 
 enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
 
+// A sweep to second order, with a frame for each of these.
+typedef struct adx_second_sweep {
+    adx_stepping k;             // whoever has it as user has all of this
+    adx_frame frame[3];
+    ad_real *memory;            // of the frames
+} adx_second_sweep;
+
 // Returns the step as a function: a known function whose guards pass at this
 // point, or one that is recorded here. *once: the function is not kept, and is
 // freed after use.
 static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 {
     adx_scan *c = k->scan;
+    ad_replays *r = c->replay.used;
     ad_fn *fn = NULL;
     bool stop;
     *once = true;
-    for (size_t i = 0; !adx_is_varying(c) && i < c->replays->paths; i++)
-        if (ad_fn_eval(c->replays->path[i].fn, k->in, k->out) == ADREV_OK) {
+    for (size_t i = 0; !adx_is_varying(c) && i < r->paths; i++)
+        if (ad_fn_eval(r->path[i].fn, k->io.in, k->io.out) == ADREV_OK) {
             *once = false;
-            return c->replays->path[i].fn;
+            return r->path[i].fn;
         }
-    k->index = s;
+    k->io.index = s;
     ad_status status = adx_record_step(k, &c->of.memory, &fn, &stop);
     if (status != ADREV_OK && k->status == ADREV_OK)
         k->status = status;
-    if (fn != NULL && !c->varies && c->replays->paths < ADX_PATHS) {
-        c->replays->path[c->replays->paths++] =
-            (adx_step_path){ .fn = fn, .upto = s };
+    if (fn != NULL && !c->replay.varies && r->paths < ADX_PATHS) {
+        r->path[r->paths++] = (adx_step_path){ .fn = fn, .upto = s };
         *once = false;
     }
     return fn;
@@ -4238,19 +4316,22 @@ static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 
 // Computes the adjoints of the inputs of a step and their tangents, as the
 // opening says. moved: the tangent of the inputs.
-static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
+static bool adx_second_of_step(adx_second_sweep *all, size_t s,
+                               const ad_real moved[])
 {
-    const adx_frame *b = &k->frame[ADX_ADJOINT];
-    const adx_frame *d = &k->frame[ADX_ADJOINT_D];
-    size_t n = k->scan->in;
+    adx_stepping *k = &all->k;
+    const adx_frame *b = &all->frame[ADX_ADJOINT];
+    const adx_frame *d = &all->frame[ADX_ADJOINT_D];
+    ad_real *room = k->sweep.room;
+    size_t n = k->scan->n.in;
     bool once;
     ad_fn *fn = adx_step_function(k, s, &once);
     bool ok = fn != NULL
-           && ad_fn_vjp(fn, k->in, b->weight, b->product) == ADREV_OK
-           && ad_fn_vjp(fn, k->in, d->weight, d->product) == ADREV_OK
-           && ad_fn_hvp(fn, k->in, b->weight, moved, k->room) == ADREV_OK;
+           && ad_fn_vjp(fn, k->io.in, b->weight, b->product) == ADREV_OK
+           && ad_fn_vjp(fn, k->io.in, d->weight, d->product) == ADREV_OK
+           && ad_fn_hvp(fn, k->io.in, b->weight, moved, room) == ADREV_OK;
     for (size_t i = 0; ok && i < n; i++)
-        d->product[i] += k->room[i];
+        d->product[i] += room[i];
     if (once)
         ad_fn_free(fn);
     return ok;
@@ -4259,9 +4340,9 @@ static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
 // Does a step forwards, with tangents.
 static bool adx_advance_moving(void *user, size_t s)
 {
-    adx_stepping *k = (adx_stepping *)user;
-    k->f = k->frame[ADX_TANGENT];
-    return adx_push_step(k, s);
+    adx_second_sweep *all = (adx_second_sweep *)user;
+    all->k.f = all->frame[ADX_TANGENT];
+    return adx_push_step(&all->k, s);
 }
 
 // Does a step backwards, with tangents. First it gathers the tangent of the
@@ -4269,21 +4350,22 @@ static bool adx_advance_moving(void *user, size_t s)
 // both windows back by a row. Last it adds the results to the windows.
 static bool adx_reverse_moving(void *user, size_t s)
 {
-    adx_stepping *k = (adx_stepping *)user;
+    adx_second_sweep *all = (adx_second_sweep *)user;
+    adx_stepping *k = &all->k;
     adx_scan *c = k->scan;
-    k->f = k->frame[ADX_TANGENT];
+    k->f = all->frame[ADX_TANGENT];
     adx_gather_step(k, s);
     adx_gather_tangents(k, s);
-    k->f.weight[c->in - 1] = 0;         // of the step's number
+    k->f.weight[c->n.in - 1] = 0;         // of the step's number
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
-        k->f = k->frame[i];
+        k->f = all->frame[i];
         adx_weigh(c, s, &k->f, k->f.carried);
         adx_shift_back(c, k->f.carried);
     }
-    if (!adx_second_of_step(k, s, k->frame[ADX_TANGENT].weight))
+    if (!adx_second_of_step(all, s, all->frame[ADX_TANGENT].weight))
         return false;
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
-        k->f = k->frame[i];
+        k->f = all->frame[i];
         adx_spread_step(k, s);
     }
     return true;
@@ -4291,28 +4373,29 @@ static bool adx_reverse_moving(void *user, size_t s)
 
 // Begins the frames of a sweep to second order. Adjoints or tangents that are
 // not given are zeros. False: no memory.
-static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
+static bool adx_open_frames(adx_second_sweep *all, const ad_external_point *at,
                             ad_real zeros[])
 {
-    const adx_scan *c = k->scan;
-    size_t most = c->in > c->out ? c->in : c->out;
+    const adx_scan *c = all->k.scan;
+    adx_frame *tangent = &all->frame[ADX_TANGENT];
+    size_t most = c->n.in > c->n.out ? c->n.in : c->n.out;
     ad_real *more = (ad_real *)adx_take(&c->of.memory,
-                                        2 * (c->window + 2 * most),
+                                        2 * (c->n.window + 2 * most),
                                         sizeof *more);
-    k->frames = more;
+    all->memory = more;
     if (more == NULL)
         return false;
-    memset(more, 0, 2 * (c->window + 2 * most) * sizeof *more);
-    k->frame[ADX_TANGENT] = k->f;
-    k->frame[ADX_TANGENT].carried = adx_window_of(k) + c->window;
-    k->frame[ADX_TANGENT].dy = at->xd != NULL ? at->xd : zeros;
+    memset(more, 0, 2 * (c->n.window + 2 * most) * sizeof *more);
+    *tangent = all->k.f;
+    tangent->carried = adx_window_of(&all->k) + c->n.window;
+    tangent->dy = at->xd != NULL ? at->xd : zeros;
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
         const ad_real *dy = i == ADX_ADJOINT ? at->yb : at->ybd;
-        k->frame[i] = (adx_frame){
-            more, more + c->window, more + c->window + most,
+        all->frame[i] = (adx_frame){
+            more, more + c->n.window, more + c->n.window + most,
             dy != NULL ? dy : zeros, i == ADX_ADJOINT ? at->xb : at->xbd
         };
-        more += c->window + 2 * most;
+        more += c->n.window + 2 * most;
     }
     return true;
 }
@@ -4320,8 +4403,9 @@ static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
 // Runs the steps from the beginning, for values and, where they are wanted,
 // tangents of the results. There must be as many steps as in the recording:
 // false if the scan stops earlier or later here.
-static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
+static bool adx_run_again(adx_second_sweep *all, const ad_external_point *at)
 {
+    adx_stepping *k = &all->k;
     adx_scan *c = k->scan;
     adx_results_list values = {0};
     ad_real *yd = at->yd;
@@ -4341,25 +4425,25 @@ static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
     if (ok && at->y != NULL)
         adx_last_rows(c, adx_window_of(k), NULL, at->y + values.n);
     if (ok && at->yd != NULL)
-        adx_last_rows(c, k->frame[ADX_TANGENT].carried, NULL, yd);
+        adx_last_rows(c, all->frame[ADX_TANGENT].carried, NULL, yd);
     return ok;
 }
 
 // Sweeps back, with adjoints alone or also with their tangents.
-static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
+static bool adx_sweep_again(adx_second_sweep *all, const ad_external_point *at)
 {
-    adx_scan *c = k->scan;
+    adx_scan *c = all->k.scan;
     if (c->plan.level[0].every == 0)
         adx_judge_stack(&c->plan, &c->plan.level[0], c->steps);
-    if (!c->moving)
-        return adx_reverse_steps(k, at->yb, at->xb);
+    if (!c->shape.moving)
+        return adx_reverse_steps(&all->k, at->yb, at->xb);
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++)
-        adx_last_rows(c, k->frame[i].carried,
-                      k->frame[i].dy + c->steps * c->told, NULL);
+        adx_last_rows(c, all->frame[i].carried,
+                      all->frame[i].dy + c->steps * c->n.told, NULL);
     if (!adx_go_back(&c->plan, 0, 0, c->steps, true))
         return false;
-    adx_initial_rows(c, k->frame[ADX_ADJOINT].carried, at->xb, NULL);
-    adx_initial_rows(c, k->frame[ADX_ADJOINT_D].carried, at->xbd, NULL);
+    adx_initial_rows(c, all->frame[ADX_ADJOINT].carried, at->xb, NULL);
+    adx_initial_rows(c, all->frame[ADX_ADJOINT_D].carried, at->xbd, NULL);
     return true;
 }
 
@@ -4367,23 +4451,27 @@ static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
 static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
                         ad_real zeros[])
 {
-    adx_stepping k;
-    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
-           && adx_open_frames(&k, at, zeros);
+    adx_second_sweep all;
+    adx_stepping *k = &all.k;
+    const adx_frame *tangent = &all.frame[ADX_TANGENT];
+    const bool moving = c->shape.moving;
+    all.memory = NULL;
+    bool ok = adx_begin_stepping(k, c, ADX_SWEEP)
+           && adx_open_frames(&all, at, zeros);
     if (ok) {
-        memcpy(adx_window_of(&k), at->x, c->window * sizeof *at->x);
-        if (c->moving)
-            memcpy(k.frame[ADX_TANGENT].carried, k.frame[ADX_TANGENT].dy,
-                   c->window * sizeof *at->x);
-        if (c->untraced > 0)
-            memcpy(k.state, c->untraced_first, c->untraced);
-        c->plan.advance = c->moving ? adx_advance_moving : adx_advance_scan;
-        c->plan.reverse = c->moving ? adx_reverse_moving : adx_reverse_scan;
-        ok = adx_run_again(&k, at)
-          && (at->xb == NULL || adx_sweep_again(&k, at));
+        memcpy(adx_window_of(k), at->x, c->n.window * sizeof *at->x);
+        if (moving)
+            memcpy(tangent->carried, tangent->dy,
+                   c->n.window * sizeof *at->x);
+        if (c->n.untraced > 0)
+            memcpy(k->state, c->untraced_first, c->n.untraced);
+        c->plan.advance = moving ? adx_advance_moving : adx_advance_scan;
+        c->plan.reverse = moving ? adx_reverse_moving : adx_reverse_scan;
+        ok = adx_run_again(&all, at)
+          && (at->xb == NULL || adx_sweep_again(&all, at));
     }
-    adx_drop(&c->of.memory, k.frames);
-    adx_end_stepping(&k);
+    adx_drop(&c->of.memory, all.memory);
+    adx_end_stepping(k);
     return ok;
 }
 
@@ -4395,7 +4483,7 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 {
     const adx_scan *of = *(adx_scan *const *)saved;
     const ad_allocator *a = &of->of.memory;
-    size_t given = of->data + of->parameters;
+    size_t given = of->n.data + of->n.parameters;
     size_t most = at->n > at->m ? at->n : at->m;
     adx_scan c = *of;
     ad_real *unused = (ad_real *)adx_take(a, at->n + given + most,
@@ -4406,24 +4494,24 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
     c.of.stage = NULL;
     c.report = &c.own_report;
     memset(c.report, 0, sizeof *c.report);
-    c.moving = at->yd != NULL || at->xbd != NULL;
-    c.swept = false;
-    c.known = 0;
+    c.shape.moving = at->yd != NULL || at->xbd != NULL;
+    c.replay.swept = false;
+    c.replay.known = 0;
     adx_choose_replays(&c, NULL);
     c.plan = (adx_timetable){ .memory = *a, .bytes = adx_state_bytes(&c),
                               .end = of->steps, .stride = 1,
                               .tail_at = SIZE_MAX, .report = c.report };
     if (ok) {
         c.value = unused + at->n;
-        memcpy(c.value, at->x + c.window, given * sizeof *c.value);
+        memcpy(c.value, at->x + c.n.window, given * sizeof *c.value);
         memset(c.value + given, 0, most * sizeof *c.value);
-        if (c.moving && at->xb == NULL)
+        if (c.shape.moving && at->xb == NULL)
             point.xb = at->xbd == NULL ? NULL : unused;
         ok = adx_make_timetable(&c.plan, &of->schedule, 0) == ADREV_OK
           && adx_scan_at(&c, &point, c.value + given);
     }
     adx_free_timetable(&c.plan);
-    adx_free_paths(&c.own_replays);
+    adx_free_paths(&c.replay.own);
     adx_drop(a, unused);
     return ok;
 }
@@ -4493,7 +4581,7 @@ static void adx_begin_timetable(adx_scan *c)
         .end = n < ADX_STEPS_MOST ? n : ADX_STEPS_MOST, .stride = 1,
         .tail_at = SIZE_MAX, .report = c->report,
         .on_shelves = sizeof *c
-                    + (c->data + c->parameters) * sizeof *c->value
+                    + (c->n.data + c->n.parameters) * sizeof *c->value
     };
 }
 
@@ -4501,21 +4589,21 @@ static void adx_begin_timetable(adx_scan *c)
 static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
 {
     const ad_allocator *a = &c->of.memory;
-    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
-                                     sizeof *c->slice);
-    c->given = (size_t *)adx_take(a, d->states + d->sequences,
-                                  sizeof *c->given);
-    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
-                                     sizeof *c->piece);
-    if (c->slice == NULL || c->given == NULL || c->piece == NULL)
+    adx_scan_shape *s = &c->shape;
+    s->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
+                                     sizeof *s->slice);
+    s->given = (size_t *)adx_take(a, d->states + d->sequences,
+                                  sizeof *s->given);
+    s->piece = (adx_piece *)adx_take(a, adx_count_pieces(d), sizeof *s->piece);
+    if (s->slice == NULL || s->given == NULL || s->piece == NULL)
         return false;
     adx_describe(c, d);
-    c->value = (ad_real *)adx_take(a, c->data + c->parameters,
+    c->value = (ad_real *)adx_take(a, c->n.data + c->n.parameters,
                                    sizeof *c->value);
-    if (c->untraced > 0)
-        c->untraced_first = adx_take(a, c->untraced, 1);
+    if (c->n.untraced > 0)
+        c->untraced_first = adx_take(a, c->n.untraced, 1);
     return c->value != NULL
-        && (c->untraced == 0 || c->untraced_first != NULL);
+        && (c->n.untraced == 0 || c->untraced_first != NULL);
 }
 
 // Makes a scan from its description, with copies of all values that it reads.
@@ -4528,13 +4616,14 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
         return NULL;
     *c = (adx_scan){
         .of = { .memory = *a, .free = adx_free_scan },
-        .step = d->step, .ctx = d->ctx,
-        .states = d->states, .sequences = d->sequences,
-        .outputs = d->outputs, .parameters = d->parameters,
-        .untraced = d->untraced_bytes, .compiled = d->compiled,
-        .most_steps = d->steps, .schedule = d->schedule,
-        .open_ended = d->open_ended,
-        .varies = d->unreplayed || d->untraced_bytes > 0
+        .call = { .step = d->step, .ctx = d->ctx },
+        .n = { .states = d->states, .sequences = d->sequences,
+               .outputs = d->outputs, .parameters = d->parameters,
+               .untraced = d->untraced_bytes },
+        .most_steps = d->steps, .open_ended = d->open_ended,
+        .schedule = d->schedule,
+        .replay = { .varies = d->unreplayed || d->untraced_bytes > 0,
+                    .compiled = d->compiled }
     };
     c->report = report == NULL ? &c->own_report : report;
     memset(c->report, 0, sizeof *c->report);
@@ -4542,8 +4631,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
         adx_free_scan(&c->of);
         return NULL;
     }
-    if (c->untraced > 0)
-        memcpy(c->untraced_first, d->untraced, c->untraced);
+    if (c->n.untraced > 0)
+        memcpy(c->untraced_first, d->untraced, c->n.untraced);
     adx_copy_values(c, d);
     adx_begin_timetable(c);
     return c;
@@ -4554,11 +4643,11 @@ static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
 {
     const adx_scan *c = k->scan;
     ad_real *window = adx_window_of(k);
-    for (size_t j = 0; j < c->states; j++)
-        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
+    for (size_t j = 0; j < c->n.states; j++)
+        for (size_t i = 0; i < adx_slice_numbers(&c->shape.slice[j]); i++)
             *window++ = d->state[j].initial[i].v;
-    if (c->untraced > 0)
-        memcpy(k->state, d->untraced, c->untraced);
+    if (c->n.untraced > 0)
+        memcpy(k->state, d->untraced, c->n.untraced);
 }
 
 // Does all steps: many at once where that is possible (adx_go_first), else one
@@ -4576,7 +4665,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
         if (!adx_keep_first(&c->plan, c->steps, d->open_ended))
             return d->schedule.store != NULL ? ADREV_EEXTERNAL : ADREV_ENOMEM;
         stop = adx_do_step(k, c->steps);
-        if (k->status != ADREV_OK || k->again)
+        if (k->status != ADREV_OK || k->replay.again)
             return k->status;
         if (!adx_tell_step(k, list))
             return ADREV_ENOMEM;
@@ -4584,11 +4673,11 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     }
     c->stopped = stop;
     if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
-                    list->n + c->results, sizeof *list->v))
+                    list->n + c->n.results, sizeof *list->v))
         return ADREV_ENOMEM;
-    if (c->results > 0)
+    if (c->n.results > 0)
         adx_last_rows(c, adx_window_of(k), NULL, list->v + list->n);
-    list->n += c->results;
+    list->n += c->n.results;
     return ADREV_OK;
 }
 
@@ -4598,7 +4687,7 @@ static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
     adx_kept_level *l = &c->plan.level[0];
     c->plan.first = d->truncated && d->reversed < c->steps
                   ? c->steps - d->reversed : 0;
-    c->varies |= c->captured.n > 0;
+    c->replay.varies |= c->captured.n > 0;
     if (l->every == 0 && c->steps > 0)
         adx_judge_stack(&c->plan, l, c->steps);
     c->report->steps = c->steps;
@@ -4611,7 +4700,8 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
 {
     adx_stepping k;
     adx_count_behind(c);
-    ad_status status = adx_make_timetable(&c->plan, &d->schedule, c->behind);
+    ad_status status = adx_make_timetable(&c->plan, &d->schedule,
+                                          c->replay.behind);
     if (status != ADREV_OK)
         return status;
     adx_take_spare_states(c);
@@ -4621,12 +4711,12 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
         if (adx_is_resumed(c))
             adx_name_scan(c, &k);
         status = adx_run_steps(&k, d, list);
-        *again = k.again && status == ADREV_OK;
-        if (c->untraced > 0)
-            list->untraced = adx_take(&c->of.memory, c->untraced, 1);
+        *again = k.replay.again && status == ADREV_OK;
+        if (c->n.untraced > 0)
+            list->untraced = adx_take(&c->of.memory, c->n.untraced, 1);
         if (list->untraced != NULL)
-            memcpy(list->untraced, k.state, c->untraced);
-        else if (c->untraced > 0 && status == ADREV_OK)
+            memcpy(list->untraced, k.state, c->n.untraced);
+        else if (c->n.untraced > 0 && status == ADREV_OK)
             status = ADREV_ENOMEM;
     }
     adx_end_stepping(&k);
@@ -4643,8 +4733,8 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     if (again) {        // where there are untraced data, no step is replayed
         adx_free_timetable(&c->plan);
         adx_begin_timetable(c);
-        c->steps = c->known = list->n = 0;
-        c->by_function = false;
+        c->steps = c->replay.known = list->n = 0;
+        c->replay.by_function = false;
         status = adx_first_scan_once(c, d, list, &again);
     }
     if (status == ADREV_OK)
@@ -4662,7 +4752,7 @@ static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
                             ad_rev all[])
 {
     for (size_t j = 0; j < d->states; j++)
-        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
+        for (size_t i = 0; i < adx_slice_numbers(&c->shape.slice[j]); i++)
             *all++ = d->state[j].initial[i];
     for (size_t j = 0; j < d->sequences; j++)
         for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
@@ -4711,9 +4801,9 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                  const adx_results_list *list)
 {
     ad_allocator memory = c->of.memory;
-    size_t n = c->window + c->data + c->parameters + c->captured.n;
+    size_t n = c->n.window + c->n.data + c->n.parameters + c->captured.n;
     size_t steps = c->steps;
-    size_t told = c->told;
+    size_t told = c->n.told;
     ad_rev *all = (ad_rev *)adx_take(&memory, n + list->n, sizeof *all);
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || (list->n == 0 && !c->always)) {
@@ -4743,9 +4833,9 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     if (c == NULL)
         return ADREV_ENOMEM;
     ad_allocator memory = c->of.memory;
-    c->f = f;
+    c->call.f = f;
     adx_choose_replays(c, adx_is_resumed(c) ? NULL : d->replays);
-    c->known = adx_is_varying(c) ? 0 : c->replays->paths;
+    c->replay.known = adx_is_varying(c) ? 0 : c->replay.used->paths;
     ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
                                                : ADREV_ENOMEM;
     if (whole != NULL)
@@ -4798,20 +4888,20 @@ static ad_rev adx_without_derivative(ad_rev x)
 static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
 {
     const adx_scan *c = u->k.scan;
-    ad_rev *in = u->k.rin;
-    for (size_t i = 0; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
-        const ad_rev *from = i < c->state_pieces ? u->window + p->from
+    ad_rev *in = u->k.io.rin;
+    for (size_t i = 0; i < c->shape.pieces; i++) {
+        const adx_piece *p = &c->shape.piece[i];
+        const ad_rev *from = i < c->shape.state_pieces ? u->window + p->from
             : u->data + p->from + (ptrdiff_t)s * p->move;
         for (size_t w = 0; w < p->size; w++)
             in[p->at + w] = from[w];
     }
-    for (size_t i = 0; i < c->parameters; i++)
-        in[c->in - 1 - c->parameters + i] = u->d->parameter[i];
-    in[c->in - 1] = adx_passive((ad_real)s);
-    for (size_t i = 0; constant && i < c->in; i++)
+    for (size_t i = 0; i < c->n.parameters; i++)
+        in[c->n.in - 1 - c->n.parameters + i] = u->d->parameter[i];
+    in[c->n.in - 1] = adx_passive((ad_real)s);
+    for (size_t i = 0; constant && i < c->n.in; i++)
         in[i] = adx_without_derivative(in[i]);
-    u->k.index = s;
+    u->k.io.index = s;
     c->report->evaluations++;
 }
 
@@ -4820,13 +4910,13 @@ static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
 static bool adx_unrolled_results(adx_unrolled *u)
 {
     const adx_scan *c = u->k.scan;
-    const ad_rev *out = u->k.rout;
+    const ad_rev *out = u->k.io.rout;
     if (!u->counting
         && !adx_extend(&c->of.memory, (void **)&u->told, &u->room,
-                       u->n + c->told, sizeof *u->told))
+                       u->n + c->n.told, sizeof *u->told))
         return false;
-    for (size_t j = 0; j < c->states + c->outputs; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; j < c->n.states + c->n.outputs; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         ad_rev *row = u->window + l->base;
         size_t rest = l->depth > 0 ? (l->depth - 1) * l->size : 0;
         if (l->depth > 0)
@@ -4869,11 +4959,11 @@ static ad_status adx_unroll(adx_unrolled *u, size_t first)
     while (c->steps < u->d->steps && !stop) {
         bool constant = c->steps < first;
         adx_unrolled_inputs(u, c->steps, constant);
-        stop = adx_call_step(k, k->rin, k->rout);
+        stop = adx_call_step(k, k->io.rin, k->io.rout);
         if (k->status != ADREV_OK)
             return k->status;
-        for (size_t i = 0; constant && i < c->out; i++)
-            k->rout[i] = adx_without_derivative(k->rout[i]);
+        for (size_t i = 0; constant && i < c->n.out; i++)
+            k->io.rout[i] = adx_without_derivative(k->io.rout[i]);
         if (!adx_unrolled_results(u))
             return ADREV_ENOMEM;
         c->steps++;
@@ -4906,13 +4996,14 @@ static void adx_unrolled_hand_out(adx_unrolled *u)
     const adx_scan *c = u->k.scan;
     const ad_scan_desc *d = u->d;
     const ad_rev *told = u->told;
-    for (size_t j = 0; j < d->states; j++)
-        for (size_t i = 0; d->state[j].last != NULL
-             && i < c->slice[j].depth * c->slice[j].size; i++)
-            d->state[j].last[i] = u->window[c->slice[j].base + i];
+    for (size_t j = 0; j < d->states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
+        for (size_t i = 0; l->last && i < adx_slice_numbers(l); i++)
+            d->state[j].last[i] = u->window[l->base + i];
+    }
     adx_hand_out_steps(d, c->steps, told);
-    if (c->untraced > 0)
-        memcpy(d->untraced, u->k.state, c->untraced);
+    if (c->n.untraced > 0)
+        memcpy(d->untraced, u->k.state, c->n.untraced);
 }
 
 // Unrolls a scan. The scan that is made for it only describes the steps.
@@ -4925,13 +5016,13 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
     if (c == NULL)
         return ADREV_ENOMEM;
     ad_allocator memory = c->of.memory;
-    c->f = f;
+    c->call.f = f;
     ad_status status = ADREV_ENOMEM;
     bool begun = adx_begin_stepping(&u.k, c, ADX_UNROLL);
-    u.window = (ad_rev *)adx_take(&memory, c->window + c->data,
+    u.window = (ad_rev *)adx_take(&memory, c->n.window + c->n.data,
                                   sizeof *u.window);
     if (begun && u.window != NULL) {
-        u.data = u.window + c->window;
+        u.data = u.window + c->n.window;
         status = adx_unroll_all(&u);
     }
     if (status == ADREV_OK)

@@ -48,7 +48,7 @@ static void adx_begin_timetable(adx_scan *c)
         .end = n < ADX_STEPS_MOST ? n : ADX_STEPS_MOST, .stride = 1,
         .tail_at = SIZE_MAX, .report = c->report,
         .on_shelves = sizeof *c
-                    + (c->data + c->parameters) * sizeof *c->value
+                    + (c->n.data + c->n.parameters) * sizeof *c->value
     };
 }
 
@@ -56,21 +56,21 @@ static void adx_begin_timetable(adx_scan *c)
 static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
 {
     const ad_allocator *a = &c->of.memory;
-    c->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
-                                     sizeof *c->slice);
-    c->given = (size_t *)adx_take(a, d->states + d->sequences,
-                                  sizeof *c->given);
-    c->piece = (adx_piece *)adx_take(a, adx_count_pieces(d),
-                                     sizeof *c->piece);
-    if (c->slice == NULL || c->given == NULL || c->piece == NULL)
+    adx_scan_shape *s = &c->shape;
+    s->slice = (adx_slice *)adx_take(a, d->states + d->outputs,
+                                     sizeof *s->slice);
+    s->given = (size_t *)adx_take(a, d->states + d->sequences,
+                                  sizeof *s->given);
+    s->piece = (adx_piece *)adx_take(a, adx_count_pieces(d), sizeof *s->piece);
+    if (s->slice == NULL || s->given == NULL || s->piece == NULL)
         return false;
     adx_describe(c, d);
-    c->value = (ad_real *)adx_take(a, c->data + c->parameters,
+    c->value = (ad_real *)adx_take(a, c->n.data + c->n.parameters,
                                    sizeof *c->value);
-    if (c->untraced > 0)
-        c->untraced_first = adx_take(a, c->untraced, 1);
+    if (c->n.untraced > 0)
+        c->untraced_first = adx_take(a, c->n.untraced, 1);
     return c->value != NULL
-        && (c->untraced == 0 || c->untraced_first != NULL);
+        && (c->n.untraced == 0 || c->untraced_first != NULL);
 }
 
 // Makes a scan from its description, with copies of all values that it reads.
@@ -83,13 +83,14 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
         return NULL;
     *c = (adx_scan){
         .of = { .memory = *a, .free = adx_free_scan },
-        .step = d->step, .ctx = d->ctx,
-        .states = d->states, .sequences = d->sequences,
-        .outputs = d->outputs, .parameters = d->parameters,
-        .untraced = d->untraced_bytes, .compiled = d->compiled,
-        .most_steps = d->steps, .schedule = d->schedule,
-        .open_ended = d->open_ended,
-        .varies = d->unreplayed || d->untraced_bytes > 0
+        .call = { .step = d->step, .ctx = d->ctx },
+        .n = { .states = d->states, .sequences = d->sequences,
+               .outputs = d->outputs, .parameters = d->parameters,
+               .untraced = d->untraced_bytes },
+        .most_steps = d->steps, .open_ended = d->open_ended,
+        .schedule = d->schedule,
+        .replay = { .varies = d->unreplayed || d->untraced_bytes > 0,
+                    .compiled = d->compiled }
     };
     c->report = report == NULL ? &c->own_report : report;
     memset(c->report, 0, sizeof *c->report);
@@ -97,8 +98,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
         adx_free_scan(&c->of);
         return NULL;
     }
-    if (c->untraced > 0)
-        memcpy(c->untraced_first, d->untraced, c->untraced);
+    if (c->n.untraced > 0)
+        memcpy(c->untraced_first, d->untraced, c->n.untraced);
     adx_copy_values(c, d);
     adx_begin_timetable(c);
     return c;
@@ -109,11 +110,11 @@ static void adx_begin_state(adx_stepping *k, const ad_scan_desc *d)
 {
     const adx_scan *c = k->scan;
     ad_real *window = adx_window_of(k);
-    for (size_t j = 0; j < c->states; j++)
-        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
+    for (size_t j = 0; j < c->n.states; j++)
+        for (size_t i = 0; i < adx_slice_numbers(&c->shape.slice[j]); i++)
             *window++ = d->state[j].initial[i].v;
-    if (c->untraced > 0)
-        memcpy(k->state, d->untraced, c->untraced);
+    if (c->n.untraced > 0)
+        memcpy(k->state, d->untraced, c->n.untraced);
 }
 
 // Does all steps: many at once where that is possible (adx_go_first), else one
@@ -131,7 +132,7 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
         if (!adx_keep_first(&c->plan, c->steps, d->open_ended))
             return d->schedule.store != NULL ? ADREV_EEXTERNAL : ADREV_ENOMEM;
         stop = adx_do_step(k, c->steps);
-        if (k->status != ADREV_OK || k->again)
+        if (k->status != ADREV_OK || k->replay.again)
             return k->status;
         if (!adx_tell_step(k, list))
             return ADREV_ENOMEM;
@@ -139,11 +140,11 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     }
     c->stopped = stop;
     if (!adx_extend(&c->of.memory, (void **)&list->v, &list->room,
-                    list->n + c->results, sizeof *list->v))
+                    list->n + c->n.results, sizeof *list->v))
         return ADREV_ENOMEM;
-    if (c->results > 0)
+    if (c->n.results > 0)
         adx_last_rows(c, adx_window_of(k), NULL, list->v + list->n);
-    list->n += c->results;
+    list->n += c->n.results;
     return ADREV_OK;
 }
 
@@ -153,7 +154,7 @@ static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
     adx_kept_level *l = &c->plan.level[0];
     c->plan.first = d->truncated && d->reversed < c->steps
                   ? c->steps - d->reversed : 0;
-    c->varies |= c->captured.n > 0;
+    c->replay.varies |= c->captured.n > 0;
     if (l->every == 0 && c->steps > 0)
         adx_judge_stack(&c->plan, l, c->steps);
     c->report->steps = c->steps;
@@ -166,7 +167,8 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
 {
     adx_stepping k;
     adx_count_behind(c);
-    ad_status status = adx_make_timetable(&c->plan, &d->schedule, c->behind);
+    ad_status status = adx_make_timetable(&c->plan, &d->schedule,
+                                          c->replay.behind);
     if (status != ADREV_OK)
         return status;
     adx_take_spare_states(c);
@@ -176,12 +178,12 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
         if (adx_is_resumed(c))
             adx_name_scan(c, &k);
         status = adx_run_steps(&k, d, list);
-        *again = k.again && status == ADREV_OK;
-        if (c->untraced > 0)
-            list->untraced = adx_take(&c->of.memory, c->untraced, 1);
+        *again = k.replay.again && status == ADREV_OK;
+        if (c->n.untraced > 0)
+            list->untraced = adx_take(&c->of.memory, c->n.untraced, 1);
         if (list->untraced != NULL)
-            memcpy(list->untraced, k.state, c->untraced);
-        else if (c->untraced > 0 && status == ADREV_OK)
+            memcpy(list->untraced, k.state, c->n.untraced);
+        else if (c->n.untraced > 0 && status == ADREV_OK)
             status = ADREV_ENOMEM;
     }
     adx_end_stepping(&k);
@@ -198,8 +200,8 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     if (again) {        // where there are untraced data, no step is replayed
         adx_free_timetable(&c->plan);
         adx_begin_timetable(c);
-        c->steps = c->known = list->n = 0;
-        c->by_function = false;
+        c->steps = c->replay.known = list->n = 0;
+        c->replay.by_function = false;
         status = adx_first_scan_once(c, d, list, &again);
     }
     if (status == ADREV_OK)
@@ -217,7 +219,7 @@ static void adx_list_inputs(const adx_scan *c, const ad_scan_desc *d,
                             ad_rev all[])
 {
     for (size_t j = 0; j < d->states; j++)
-        for (size_t i = 0; i < c->slice[j].depth * c->slice[j].size; i++)
+        for (size_t i = 0; i < adx_slice_numbers(&c->shape.slice[j]); i++)
             *all++ = d->state[j].initial[i];
     for (size_t j = 0; j < d->sequences; j++)
         for (size_t i = 0; i < d->sequence[j].rows * d->sequence[j].size; i++)
@@ -266,9 +268,9 @@ static ad_status adx_record_scan(adx_scan *c, const ad_scan_desc *d,
                                  const adx_results_list *list)
 {
     ad_allocator memory = c->of.memory;
-    size_t n = c->window + c->data + c->parameters + c->captured.n;
+    size_t n = c->n.window + c->n.data + c->n.parameters + c->captured.n;
     size_t steps = c->steps;
-    size_t told = c->told;
+    size_t told = c->n.told;
     ad_rev *all = (ad_rev *)adx_take(&memory, n + list->n, sizeof *all);
     ad_status status = ADREV_ENOMEM;
     if (all == NULL || (list->n == 0 && !c->always)) {
@@ -298,9 +300,9 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
     if (c == NULL)
         return ADREV_ENOMEM;
     ad_allocator memory = c->of.memory;
-    c->f = f;
+    c->call.f = f;
     adx_choose_replays(c, adx_is_resumed(c) ? NULL : d->replays);
-    c->known = adx_is_varying(c) ? 0 : c->replays->paths;
+    c->replay.known = adx_is_varying(c) ? 0 : c->replay.used->paths;
     ad_status status = adx_share_stage(&c->of) ? adx_first_scan(c, d, &list)
                                                : ADREV_ENOMEM;
     if (whole != NULL)

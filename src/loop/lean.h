@@ -49,9 +49,9 @@ static bool adx_begin_lean(adx_lean *r, int plain, int handing)
 // Whether no run should begin now, because the latest one was short.
 static bool adx_has_rest(adx_stepping *k)
 {
-    if (k->rest == 0)
+    if (k->replay.rest == 0)
         return false;
-    k->rest--;
+    k->replay.rest--;
     return true;
 }
 
@@ -59,7 +59,7 @@ static void adx_end_lean(const adx_lean *r, size_t steps)
 {
     r->k->scan->report->evaluations += steps;
     r->k->scan->report->replayed += steps;
-    r->k->rest = r->cut && steps < ADX_SHORT_RUN ? ADX_REST : 0;
+    r->k->replay.rest = r->cut && steps < ADX_SHORT_RUN ? ADX_REST : 0;
 }
 
 // Finds state s, which begins a new block or a run. False: there is no room.
@@ -102,7 +102,7 @@ ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
     ad_real *at = adx_next_state(r, s, &behind);
     if (at == NULL)
         return false;
-    adx_copy_few(r->k->scan->window, x, at);
+    adx_copy_few(r->k->scan->n.window, x, at);
     if (behind != NULL)
         *behind = r->mark;
     *handed = r->kept > 0 ? behind + 1 : NULL;
@@ -126,16 +126,16 @@ ADX_INLINE const ad_real *adx_weigh_lean(const adx_stepping *k, size_t s,
                                          const ad_real carried[])
 {
     const adx_scan *c = k->scan;
-    if (c->told > 0 || c->out > c->window)
+    if (c->n.told > 0 || c->n.out > c->n.window)
         return adx_weigh(c, s, &k->f, carried) ? k->f.weight : NULL;
-    return adx_zeros(c->window, carried) ? NULL : carried;
+    return adx_zeros(c->n.window, carried) ? NULL : carried;
 }
 
 // Gathers those inputs of a step, besides its state, that change.
 ADX_INLINE void adx_gather_lean(const adx_scan *c, size_t s, ad_real x[])
 {
     adx_gather_sequences(c, s, c->value, x);
-    x[c->in - 1] = (ad_real)s;
+    x[c->n.in - 1] = (ad_real)s;
 }
 
 // Takes n results of a replay. Returns whether all are finite.
@@ -168,13 +168,13 @@ ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
     const adx_scan *c = r->k->scan;
     const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
-    const adx_given given = { x, c->in };
+    const adx_given given = { x, c->n.in };
     if (compiled)
         return adx_call_compiled(code, 1, &given, y, handed, by->room->w) == 0
-            && (code->checks || adx_finite_few(c->out, y));
+            && (code->checks || adx_finite_few(c->n.out, y));
     return adx_nodes_plain(by->machine, by->work->w) == NULL
-        && adx_take_results(by, 0, c->out, y)
-        && adx_take_results(by, c->out, r->kept, handed);
+        && adx_take_results(by, 0, c->n.out, y)
+        && adx_take_results(by, c->n.out, r->kept, handed);
 }
 
 // Computes the adjoints dx of the inputs of a step from its weights. False: the
@@ -186,23 +186,23 @@ ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
     const adx_scan *c = r->k->scan;
     const adx_evaluation *by = r->by;
     const adx_compiled *code = &by->fn->compiled[by->kind];
-    const adx_given given[] = { { x, c->in }, { w, c->out },
+    const adx_given given[] = { { x, c->n.in }, { w, c->n.out },
                                 { handed, r->kept } };
     if (compiled)
         return adx_call_compiled(code, r->kept > 0 ? 3 : 2, given, dx, NULL,
                                  by->room->w) == 0
-            && (code->checks || adx_finite_few(c->in - 1, dx));
-    adx_copy_few(c->out, w, by->work->w + c->in);
-    adx_copy_few(r->kept, handed, by->work->w + c->in + c->out);
+            && (code->checks || adx_finite_few(c->n.in - 1, dx));
+    adx_copy_few(c->n.out, w, by->work->w + c->n.in);
+    adx_copy_few(r->kept, handed, by->work->w + c->n.in + c->n.out);
     return adx_nodes_plain(by->machine, by->work->w) == NULL
-        && adx_take_results(by, 0, c->in - 1, dx);
+        && adx_take_results(by, 0, c->n.in - 1, dx);
 }
 
 // Whether there is machine code that does many steps at once. It can do so only
 // if no step has results of the scan.
 static bool adx_has_loop(const adx_lean *r)
 {
-    return r->k->scan->told == 0
+    return r->k->scan->n.told == 0
         && r->by->fn->compiled[r->by->kind].loop != NULL;
 }
 
@@ -220,13 +220,13 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
                           bool back)
 {
     const adx_scan *c = k->scan;
-    for (size_t i = c->state_pieces; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
+    for (size_t i = c->shape.state_pieces; i < c->shape.pieces; i++) {
+        const adx_piece *p = &c->shape.piece[i];
         size_t from = p->from + (size_t)((ptrdiff_t)s * p->move);
         for (size_t j = 0; j < p->size; j++) {
-            size_t at = p->at - c->window + j;
+            size_t at = p->at - c->n.window + j;
             d->data[at] = c->value + from + j;
-            d->sums[at] = back ? k->f.dx + c->window + from + j : NULL;
+            d->sums[at] = back ? k->f.dx + c->n.window + from + j : NULL;
             d->move[at] = (long)(back ? -p->move : p->move);
         }
     }
@@ -250,12 +250,12 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
     }
     adx_list_data(&d, k, s, back);
     return (size_t)r->by->fn->compiled[r->by->kind].loop(
-        (long)steps, (long)s, back ? k->f.carried : k->in,
+        (long)steps, (long)s, back ? k->f.carried : k->io.in,
         (ad_real *)(void *)r->at,
         (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
         behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
-        k->in + c->in - 1 - c->parameters,
-        back ? k->f.dx + c->window + c->data : NULL, r->by->room->w);
+        k->io.in + c->n.in - 1 - c->n.parameters,
+        back ? k->f.dx + c->n.window + c->n.data : NULL, r->by->room->w);
 }
 
 // Steps are unrolled only if they have few operations; otherwise the operations
@@ -285,12 +285,12 @@ static bool adx_may_unroll(const ad_fn *fn, bool passed)
 static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 {
     const adx_scan *c = r->k->scan;
-    if (steps < (r->path < c->known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
-        || c->told > 0
+    if (steps < (r->path < c->replay.known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
+        || c->n.told > 0
         || !adx_may_unroll(r->by->fn, r->mark > 0))
         return NULL;
-    size_t n = ADX_UNROLLED * (c->window + r->kept + 1)
-             + 2 * c->parameters + c->window;
+    size_t n = ADX_UNROLLED * (c->n.window + r->kept + 1)
+             + 2 * c->n.parameters + c->n.window;
     const adx_evaluation *by =
         adx_evaluation_of(r->k, r->path, ADX_CALL_unrolled);
     return by != NULL && by->machine->inputs == n ? by : NULL;
@@ -309,18 +309,18 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
 {
     const adx_frame *f = &r->k->f;
     const adx_scan *c = r->k->scan;
-    const size_t n = c->window;
+    const size_t n = c->n.window;
     const size_t each = n + r->kept;
     const adx_evaluation *by = adx_unrolled_of(r, s - from);
     if (by == NULL)
         return s;
-    ad_real *sums = f->dx + n + c->data;
+    ad_real *sums = f->dx + n + c->n.data;
     ad_real *x = by->work->w;           // its inputs: see adx_make_unrolled
-    ad_real *number = x + ADX_UNROLLED * each + c->parameters;
+    ad_real *number = x + ADX_UNROLLED * each + c->n.parameters;
     ad_real *w = number + ADX_UNROLLED;
-    adx_copy_few(c->parameters, r->k->in + n, number - c->parameters);
+    adx_copy_few(c->n.parameters, r->k->io.in + n, number - c->n.parameters);
     adx_copy_few(n, f->carried, w);
-    adx_copy_few(c->parameters, sums, w + n);
+    adx_copy_few(c->n.parameters, sums, w + n);
     for (; s - from >= ADX_UNROLLED && !adx_zeros(n, w); s -= ADX_UNROLLED) {
         const ad_real *at = x;
         for (size_t i = ADX_UNROLLED; i-- > 0;) {
@@ -334,28 +334,28 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
             number[i] = (ad_real)step;
         }
         if (at == NULL || adx_nodes_plain(by->machine, x) != NULL
-            || !adx_take_results(by, 0, n + c->parameters, f->product))
+            || !adx_take_results(by, 0, n + c->n.parameters, f->product))
             break;
-        adx_copy_few(n + c->parameters, f->product, w);
+        adx_copy_few(n + c->n.parameters, f->product, w);
     }
     r->near = 0;                // the next state is looked for
     adx_copy_few(n, w, f->carried);
-    adx_copy_few(c->parameters, w + n, sums);
+    adx_copy_few(c->n.parameters, w + n, sums);
     return s;
 }
 
-// Returns where the function reads its inputs: machine code in k->in, a replay
-// in its workspace, to which the inputs are copied once.
+// Returns where the function reads its inputs: machine code in io.in, a replay in
+// its workspace, to which the inputs are copied once.
 ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
     if (compiled)
-        return r->k->in;
-    adx_copy_few(r->k->scan->in, r->k->in, r->by->work->w);
+        return r->k->io.in;
+    adx_copy_few(r->k->scan->n.in, r->k->io.in, r->by->work->w);
     return r->by->work->w;
 }
 
 // Does steps from s on, as far as `to`. Returns the step at which the run ends.
-// k->in begins with the state, before the run and after it. If the results of
+// io.in begins with the state, before the run and after it. If the results of
 // machine code are the state and nothing else, they become the inputs of the
 // next step without a copy: two arrays take turns.
 ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
@@ -367,10 +367,10 @@ ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
     for (size_t n = 1; n > 0 && s < to && compiled && adx_has_loop(r); s += n)
         n = adx_do_loop(r, false, s, to - s);
     ad_real *x = adx_given_to(r, compiled);
-    ad_real *y = k->in_next;
-    bool turns = compiled && c->out == c->window;
+    ad_real *y = k->io.in_next;
+    bool turns = compiled && c->n.out == c->n.window;
     if (turns)
-        adx_copy_few(c->in, x, y);
+        adx_copy_few(c->n.in, x, y);
     for (; s < to && adx_keep_lean(r, s, x, &handed); s++) {
         adx_gather_lean(c, s, x);
         r->cut = !adx_lean_primal(r, compiled, x, y, handed);
@@ -383,10 +383,10 @@ ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
             x = y;
             y = t;
         } else
-            adx_copy_few(c->window, y, x);
+            adx_copy_few(c->n.window, y, x);
     }
-    if (x != k->in)
-        adx_copy_few(c->window, x, k->in);
+    if (x != k->io.in)
+        adx_copy_few(c->n.window, x, k->io.in);
     return s;
 }
 
@@ -414,17 +414,17 @@ ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
         const ad_real *w = adx_weigh_lean(k, s - 1, carried);
         if (at == NULL || w == NULL)
             break;
-        adx_copy_few(c->window, at, x);
+        adx_copy_few(c->n.window, at, x);
         adx_gather_lean(c, s - 1, x);
         r->cut = !adx_lean_pullback(r, compiled, x, w, handed, dx);
         if (r->cut)
             break;
-        adx_spread_given(c, s - 1, dx, f->dx + c->window);
+        adx_spread_given(c, s - 1, dx, f->dx + c->n.window);
         carried = dx;
-        dx = dx == f->product ? k->room : f->product;
+        dx = dx == f->product ? k->sweep.room : f->product;
     }
     if (carried != f->carried)
-        adx_copy_few(c->window, carried, f->carried);
+        adx_copy_few(c->n.window, carried, f->carried);
     return s;
 }
 
@@ -435,9 +435,9 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
 {
     adx_stepping *k = (adx_stepping *)user;
     adx_scan *c = k->scan;
-    const adx_step_path *p = &c->replays->path[k->latest];
-    adx_lean r = { .k = k, .path = k->latest, .level = l, .base = base };
-    if (adx_is_varying(c) || c->known <= r.path || p->stop)
+    const adx_step_path *p = &c->replay.used->path[k->replay.latest];
+    adx_lean r = { .k = k, .path = k->replay.latest, .level = l, .base = base };
+    if (adx_is_varying(c) || c->replay.known <= r.path || p->stop)
         return from;
     size_t look = adx_next_look(k, from);
     if (look == from || adx_has_rest(k))
@@ -454,7 +454,7 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
         return from;
     size_t s = r.by->room == NULL ? adx_run_primal(&r, false, from, to)
                                   : adx_run_primal(&r, true, from, to);
-    c->by_function |= k->first && s > from;
+    c->replay.by_function |= k->first && s > from;
     adx_end_lean(&r, s - from);
     return s;
 }
@@ -469,18 +469,18 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     const ad_real *behind;
     adx_lean r = { .k = k, .level = l, .base = base,
                    .stride = -(ptrdiff_t)l->pool.bytes };
-    if (k->marks || adx_is_varying(c)
-        || (c->told == 0 && adx_zeros(c->window, k->f.carried))
+    if (k->sweep.marks || adx_is_varying(c)
+        || (c->n.told == 0 && adx_zeros(c->n.window, k->f.carried))
         || !adx_find_state(&r, to - 1))
         return to;
     behind = adx_behind_state(&c->plan, l, r.at);
     r.near = 0;                 // this is the next one, not the latest
     r.mark = behind == NULL ? 0 : *behind;
-    r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->latest;
-    const adx_step_path *p = &c->replays->path[r.path];
+    r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->replay.latest;
+    const adx_step_path *p = &c->replay.used->path[r.path];
     r.kept = r.mark > 0 ? p->kept : 0;
-    if (r.path >= (c->swept ? c->limit : c->replays->paths)
-        || (r.path >= c->known && to > p->upto) || adx_has_rest(k)
+    if (r.path >= (c->replay.swept ? c->replay.limit : c->replay.used->paths)
+        || (r.path >= c->replay.known && to > p->upto) || adx_has_rest(k)
         || !adx_begin_lean(&r, ADX_CALL_vjp, ADX_CALL_pullback))
         return to;
     size_t look = adx_next_look_back(c, to - 1);
@@ -495,8 +495,8 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
 static void adx_go_lean(adx_stepping *k)
 {
     adx_timetable *p = &k->scan->plan;
-    p->advance_some = k->lean ? adx_advance_lean : NULL;
-    p->reverse_some = k->lean ? adx_reverse_lean : NULL;
+    p->advance_some = k->io.lean ? adx_advance_lean : NULL;
+    p->reverse_some = k->io.lean ? adx_reverse_lean : NULL;
 }
 
 #else

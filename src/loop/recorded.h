@@ -13,8 +13,8 @@
  * are b J, and their tangents are bd J + H v, where H is the Hessian of b times
  * the step.
  *
- *   needs   tape/memory function/api loop/stage loop/schedule loop/scan
- *           loop/step loop/replay loop/stepping loop/sweep
+ *   needs   tape/memory function/api loop/api loop/stage loop/schedule
+ *           loop/scan loop/step loop/replay loop/stepping loop/sweep
  *   offers  adx_scan_rule
  * ========================================================================== */
 
@@ -22,27 +22,34 @@
 
 enum { ADX_TANGENT, ADX_ADJOINT, ADX_ADJOINT_D };
 
+// A sweep to second order, with a frame for each of these.
+typedef struct adx_second_sweep {
+    adx_stepping k;             // whoever has it as user has all of this
+    adx_frame frame[3];
+    ad_real *memory;            // of the frames
+} adx_second_sweep;
+
 // Returns the step as a function: a known function whose guards pass at this
 // point, or one that is recorded here. *once: the function is not kept, and is
 // freed after use.
 static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 {
     adx_scan *c = k->scan;
+    ad_replays *r = c->replay.used;
     ad_fn *fn = NULL;
     bool stop;
     *once = true;
-    for (size_t i = 0; !adx_is_varying(c) && i < c->replays->paths; i++)
-        if (ad_fn_eval(c->replays->path[i].fn, k->in, k->out) == ADREV_OK) {
+    for (size_t i = 0; !adx_is_varying(c) && i < r->paths; i++)
+        if (ad_fn_eval(r->path[i].fn, k->io.in, k->io.out) == ADREV_OK) {
             *once = false;
-            return c->replays->path[i].fn;
+            return r->path[i].fn;
         }
-    k->index = s;
+    k->io.index = s;
     ad_status status = adx_record_step(k, &c->of.memory, &fn, &stop);
     if (status != ADREV_OK && k->status == ADREV_OK)
         k->status = status;
-    if (fn != NULL && !c->varies && c->replays->paths < ADX_PATHS) {
-        c->replays->path[c->replays->paths++] =
-            (adx_step_path){ .fn = fn, .upto = s };
+    if (fn != NULL && !c->replay.varies && r->paths < ADX_PATHS) {
+        r->path[r->paths++] = (adx_step_path){ .fn = fn, .upto = s };
         *once = false;
     }
     return fn;
@@ -50,19 +57,22 @@ static ad_fn *adx_step_function(adx_stepping *k, size_t s, bool *once)
 
 // Computes the adjoints of the inputs of a step and their tangents, as the
 // opening says. moved: the tangent of the inputs.
-static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
+static bool adx_second_of_step(adx_second_sweep *all, size_t s,
+                               const ad_real moved[])
 {
-    const adx_frame *b = &k->frame[ADX_ADJOINT];
-    const adx_frame *d = &k->frame[ADX_ADJOINT_D];
-    size_t n = k->scan->in;
+    adx_stepping *k = &all->k;
+    const adx_frame *b = &all->frame[ADX_ADJOINT];
+    const adx_frame *d = &all->frame[ADX_ADJOINT_D];
+    ad_real *room = k->sweep.room;
+    size_t n = k->scan->n.in;
     bool once;
     ad_fn *fn = adx_step_function(k, s, &once);
     bool ok = fn != NULL
-           && ad_fn_vjp(fn, k->in, b->weight, b->product) == ADREV_OK
-           && ad_fn_vjp(fn, k->in, d->weight, d->product) == ADREV_OK
-           && ad_fn_hvp(fn, k->in, b->weight, moved, k->room) == ADREV_OK;
+           && ad_fn_vjp(fn, k->io.in, b->weight, b->product) == ADREV_OK
+           && ad_fn_vjp(fn, k->io.in, d->weight, d->product) == ADREV_OK
+           && ad_fn_hvp(fn, k->io.in, b->weight, moved, room) == ADREV_OK;
     for (size_t i = 0; ok && i < n; i++)
-        d->product[i] += k->room[i];
+        d->product[i] += room[i];
     if (once)
         ad_fn_free(fn);
     return ok;
@@ -71,9 +81,9 @@ static bool adx_second_of_step(adx_stepping *k, size_t s, const ad_real moved[])
 // Does a step forwards, with tangents.
 static bool adx_advance_moving(void *user, size_t s)
 {
-    adx_stepping *k = (adx_stepping *)user;
-    k->f = k->frame[ADX_TANGENT];
-    return adx_push_step(k, s);
+    adx_second_sweep *all = (adx_second_sweep *)user;
+    all->k.f = all->frame[ADX_TANGENT];
+    return adx_push_step(&all->k, s);
 }
 
 // Does a step backwards, with tangents. First it gathers the tangent of the
@@ -81,21 +91,22 @@ static bool adx_advance_moving(void *user, size_t s)
 // both windows back by a row. Last it adds the results to the windows.
 static bool adx_reverse_moving(void *user, size_t s)
 {
-    adx_stepping *k = (adx_stepping *)user;
+    adx_second_sweep *all = (adx_second_sweep *)user;
+    adx_stepping *k = &all->k;
     adx_scan *c = k->scan;
-    k->f = k->frame[ADX_TANGENT];
+    k->f = all->frame[ADX_TANGENT];
     adx_gather_step(k, s);
     adx_gather_tangents(k, s);
-    k->f.weight[c->in - 1] = 0;         // of the step's number
+    k->f.weight[c->n.in - 1] = 0;         // of the step's number
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
-        k->f = k->frame[i];
+        k->f = all->frame[i];
         adx_weigh(c, s, &k->f, k->f.carried);
         adx_shift_back(c, k->f.carried);
     }
-    if (!adx_second_of_step(k, s, k->frame[ADX_TANGENT].weight))
+    if (!adx_second_of_step(all, s, all->frame[ADX_TANGENT].weight))
         return false;
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
-        k->f = k->frame[i];
+        k->f = all->frame[i];
         adx_spread_step(k, s);
     }
     return true;
@@ -103,28 +114,29 @@ static bool adx_reverse_moving(void *user, size_t s)
 
 // Begins the frames of a sweep to second order. Adjoints or tangents that are
 // not given are zeros. False: no memory.
-static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
+static bool adx_open_frames(adx_second_sweep *all, const ad_external_point *at,
                             ad_real zeros[])
 {
-    const adx_scan *c = k->scan;
-    size_t most = c->in > c->out ? c->in : c->out;
+    const adx_scan *c = all->k.scan;
+    adx_frame *tangent = &all->frame[ADX_TANGENT];
+    size_t most = c->n.in > c->n.out ? c->n.in : c->n.out;
     ad_real *more = (ad_real *)adx_take(&c->of.memory,
-                                        2 * (c->window + 2 * most),
+                                        2 * (c->n.window + 2 * most),
                                         sizeof *more);
-    k->frames = more;
+    all->memory = more;
     if (more == NULL)
         return false;
-    memset(more, 0, 2 * (c->window + 2 * most) * sizeof *more);
-    k->frame[ADX_TANGENT] = k->f;
-    k->frame[ADX_TANGENT].carried = adx_window_of(k) + c->window;
-    k->frame[ADX_TANGENT].dy = at->xd != NULL ? at->xd : zeros;
+    memset(more, 0, 2 * (c->n.window + 2 * most) * sizeof *more);
+    *tangent = all->k.f;
+    tangent->carried = adx_window_of(&all->k) + c->n.window;
+    tangent->dy = at->xd != NULL ? at->xd : zeros;
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++) {
         const ad_real *dy = i == ADX_ADJOINT ? at->yb : at->ybd;
-        k->frame[i] = (adx_frame){
-            more, more + c->window, more + c->window + most,
+        all->frame[i] = (adx_frame){
+            more, more + c->n.window, more + c->n.window + most,
             dy != NULL ? dy : zeros, i == ADX_ADJOINT ? at->xb : at->xbd
         };
-        more += c->window + 2 * most;
+        more += c->n.window + 2 * most;
     }
     return true;
 }
@@ -132,8 +144,9 @@ static bool adx_open_frames(adx_stepping *k, const ad_external_point *at,
 // Runs the steps from the beginning, for values and, where they are wanted,
 // tangents of the results. There must be as many steps as in the recording:
 // false if the scan stops earlier or later here.
-static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
+static bool adx_run_again(adx_second_sweep *all, const ad_external_point *at)
 {
+    adx_stepping *k = &all->k;
     adx_scan *c = k->scan;
     adx_results_list values = {0};
     ad_real *yd = at->yd;
@@ -153,25 +166,25 @@ static bool adx_run_again(adx_stepping *k, const ad_external_point *at)
     if (ok && at->y != NULL)
         adx_last_rows(c, adx_window_of(k), NULL, at->y + values.n);
     if (ok && at->yd != NULL)
-        adx_last_rows(c, k->frame[ADX_TANGENT].carried, NULL, yd);
+        adx_last_rows(c, all->frame[ADX_TANGENT].carried, NULL, yd);
     return ok;
 }
 
 // Sweeps back, with adjoints alone or also with their tangents.
-static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
+static bool adx_sweep_again(adx_second_sweep *all, const ad_external_point *at)
 {
-    adx_scan *c = k->scan;
+    adx_scan *c = all->k.scan;
     if (c->plan.level[0].every == 0)
         adx_judge_stack(&c->plan, &c->plan.level[0], c->steps);
-    if (!c->moving)
-        return adx_reverse_steps(k, at->yb, at->xb);
+    if (!c->shape.moving)
+        return adx_reverse_steps(&all->k, at->yb, at->xb);
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++)
-        adx_last_rows(c, k->frame[i].carried,
-                      k->frame[i].dy + c->steps * c->told, NULL);
+        adx_last_rows(c, all->frame[i].carried,
+                      all->frame[i].dy + c->steps * c->n.told, NULL);
     if (!adx_go_back(&c->plan, 0, 0, c->steps, true))
         return false;
-    adx_initial_rows(c, k->frame[ADX_ADJOINT].carried, at->xb, NULL);
-    adx_initial_rows(c, k->frame[ADX_ADJOINT_D].carried, at->xbd, NULL);
+    adx_initial_rows(c, all->frame[ADX_ADJOINT].carried, at->xb, NULL);
+    adx_initial_rows(c, all->frame[ADX_ADJOINT_D].carried, at->xbd, NULL);
     return true;
 }
 
@@ -179,23 +192,27 @@ static bool adx_sweep_again(adx_stepping *k, const ad_external_point *at)
 static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
                         ad_real zeros[])
 {
-    adx_stepping k;
-    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
-           && adx_open_frames(&k, at, zeros);
+    adx_second_sweep all;
+    adx_stepping *k = &all.k;
+    const adx_frame *tangent = &all.frame[ADX_TANGENT];
+    const bool moving = c->shape.moving;
+    all.memory = NULL;
+    bool ok = adx_begin_stepping(k, c, ADX_SWEEP)
+           && adx_open_frames(&all, at, zeros);
     if (ok) {
-        memcpy(adx_window_of(&k), at->x, c->window * sizeof *at->x);
-        if (c->moving)
-            memcpy(k.frame[ADX_TANGENT].carried, k.frame[ADX_TANGENT].dy,
-                   c->window * sizeof *at->x);
-        if (c->untraced > 0)
-            memcpy(k.state, c->untraced_first, c->untraced);
-        c->plan.advance = c->moving ? adx_advance_moving : adx_advance_scan;
-        c->plan.reverse = c->moving ? adx_reverse_moving : adx_reverse_scan;
-        ok = adx_run_again(&k, at)
-          && (at->xb == NULL || adx_sweep_again(&k, at));
+        memcpy(adx_window_of(k), at->x, c->n.window * sizeof *at->x);
+        if (moving)
+            memcpy(tangent->carried, tangent->dy,
+                   c->n.window * sizeof *at->x);
+        if (c->n.untraced > 0)
+            memcpy(k->state, c->untraced_first, c->n.untraced);
+        c->plan.advance = moving ? adx_advance_moving : adx_advance_scan;
+        c->plan.reverse = moving ? adx_reverse_moving : adx_reverse_scan;
+        ok = adx_run_again(&all, at)
+          && (at->xb == NULL || adx_sweep_again(&all, at));
     }
-    adx_drop(&c->of.memory, k.frames);
-    adx_end_stepping(&k);
+    adx_drop(&c->of.memory, all.memory);
+    adx_end_stepping(k);
     return ok;
 }
 
@@ -207,7 +224,7 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
 {
     const adx_scan *of = *(adx_scan *const *)saved;
     const ad_allocator *a = &of->of.memory;
-    size_t given = of->data + of->parameters;
+    size_t given = of->n.data + of->n.parameters;
     size_t most = at->n > at->m ? at->n : at->m;
     adx_scan c = *of;
     ad_real *unused = (ad_real *)adx_take(a, at->n + given + most,
@@ -218,24 +235,24 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
     c.of.stage = NULL;
     c.report = &c.own_report;
     memset(c.report, 0, sizeof *c.report);
-    c.moving = at->yd != NULL || at->xbd != NULL;
-    c.swept = false;
-    c.known = 0;
+    c.shape.moving = at->yd != NULL || at->xbd != NULL;
+    c.replay.swept = false;
+    c.replay.known = 0;
     adx_choose_replays(&c, NULL);
     c.plan = (adx_timetable){ .memory = *a, .bytes = adx_state_bytes(&c),
                               .end = of->steps, .stride = 1,
                               .tail_at = SIZE_MAX, .report = c.report };
     if (ok) {
         c.value = unused + at->n;
-        memcpy(c.value, at->x + c.window, given * sizeof *c.value);
+        memcpy(c.value, at->x + c.n.window, given * sizeof *c.value);
         memset(c.value + given, 0, most * sizeof *c.value);
-        if (c.moving && at->xb == NULL)
+        if (c.shape.moving && at->xb == NULL)
             point.xb = at->xbd == NULL ? NULL : unused;
         ok = adx_make_timetable(&c.plan, &of->schedule, 0) == ADREV_OK
           && adx_scan_at(&c, &point, c.value + given);
     }
     adx_free_timetable(&c.plan);
-    adx_free_paths(&c.own_replays);
+    adx_free_paths(&c.replay.own);
     adx_drop(a, unused);
     return ok;
 }

@@ -73,8 +73,8 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
 static void adx_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
-    ad_replays *r = c->replays;
-    if (full == NULL || r == NULL || r == &c->own_replays
+    ad_replays *r = c->replay.used;
+    if (full == NULL || r == NULL || r == &c->replay.own
         || r->spare.blocks > 0
         || !adx_same_memory(&r->memory, &c->plan.memory))
         return;
@@ -87,9 +87,9 @@ static void adx_spare_states(adx_scan *c)
 static void adx_take_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->plan);
-    adx_state_pool *spare = &c->replays->spare;
+    adx_state_pool *spare = &c->replay.used->spare;
     if (full == NULL || spare->blocks == 0
-        || !adx_same_memory(&c->replays->memory, &c->plan.memory))
+        || !adx_same_memory(&c->replay.used->memory, &c->plan.memory))
         return;
     if (spare->most != full->most || spare->bytes != full->bytes) {
         adx_free_state_pool(&c->plan.memory, spare);
@@ -105,37 +105,40 @@ static void adx_take_spare_states(adx_scan *c)
 static uint64_t adx_layout_of(const adx_scan *c)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    size_t slices = c->states + c->outputs;
-    const size_t counts[] = { c->states, c->sequences, c->outputs,
-                              c->parameters, c->pieces };
-    for (size_t i = 0; i < 5 + slices + c->pieces; i++) {
+    size_t slices = c->n.states + c->n.outputs;
+    const size_t counts[] = { c->n.states, c->n.sequences, c->n.outputs,
+                              c->n.parameters, c->shape.pieces };
+    for (size_t i = 0; i < 5 + slices + c->shape.pieces; i++) {
         size_t word = i < 5 ? counts[i]
-                    : i < 5 + slices ? c->slice[i - 5].size
-                    : c->piece[i - 5 - slices].at;
+                    : i < 5 + slices ? c->shape.slice[i - 5].size
+                    : c->shape.piece[i - 5 - slices].at;
         h = (h ^ word) * UINT64_C(0x100000001b3);
     }
     return h;
+}
+
+static bool adx_same_call(const adx_step_call *a, const adx_step_call *b)
+{
+    return a->step == b->step && a->f == b->f && a->ctx == b->ctx;
 }
 
 // Chooses the functions of this scan: those that were given, if they belong to
 // this step or to none yet; else the scan's own.
 static void adx_choose_replays(adx_scan *c, ad_replays *given)
 {
-    ad_replays *r = &c->own_replays;
-    *r = (ad_replays){ .memory = c->of.memory, .step = c->step, .f = c->f,
-                       .ctx = c->ctx, .in = c->in, .out = c->out,
-                       .layout = adx_layout_of(c) };
-    c->replays = r;
+    ad_replays *r = &c->replay.own;
+    *r = (ad_replays){ .memory = c->of.memory, .call = c->call, .in = c->n.in,
+                       .out = c->n.out, .layout = adx_layout_of(c) };
+    c->replay.used = r;
     if (given == NULL)
         return;
-    if (given->step == NULL && given->f == NULL) {
+    if (given->call.step == NULL && given->call.f == NULL) {
         r->memory = given->memory;
         *given = *r;
     }
-    if (given->step == r->step && given->f == r->f && given->ctx == r->ctx
-        && given->in == r->in && given->out == r->out
-        && given->layout == r->layout)
-        c->replays = given;
+    if (adx_same_call(&given->call, &r->call) && given->in == r->in
+        && given->out == r->out && given->layout == r->layout)
+        c->replay.used = given;
 }
 
 #ifdef ADREV_FUNCTION_IMPLEMENTED
@@ -153,7 +156,7 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
     r->stop = adx_call_step(r->k, x, y);
     // That a result was not set has been noticed by now; the recorder need not
     // notice it, too.
-    for (size_t i = 0; i < r->k->scan->out; i++)
+    for (size_t i = 0; i < r->k->scan->n.out; i++)
         if (!adx_all_set(1, &y[i]))
             y[i] = adx_passive(0);
 }
@@ -164,7 +167,7 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
 // memory.)
 static size_t adx_hands_on(const adx_scan *c)
 {
-    return c->window > 5 ? c->window * 3 / 4 : 4;
+    return c->n.window > 5 ? c->n.window * 3 / 4 : 4;
 }
 
 // Records the step whose inputs were gathered as a function.
@@ -175,8 +178,8 @@ static ad_status adx_record_step(adx_stepping *k, const ad_allocator *a,
     const ad_fn_options options = { .allocator = a, .once = true };
     adx_recorded_step r = { .k = k };
     ad_status status = ad_fn_record_with(fn, &options, adx_step_as_function,
-                                         &r, c->in, k->in, c->out);
-    adx_point_at(k, k->rin, k->rout);
+                                         &r, c->n.in, k->io.in, c->n.out);
+    adx_point_at(k, k->io.rin, k->io.rout);
     *stop = r.stop;
     return status;
 }
@@ -187,10 +190,10 @@ static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
 {
     fn->repeated.hands_on = adx_hands_on(c);
     if (adx_is_lean(c)) {
-        fn->repeated.carried = c->window;
-        fn->repeated.parameters = c->parameters;
+        fn->repeated.carried = c->n.window;
+        fn->repeated.parameters = c->n.parameters;
     }
-    if (c->compiled) {
+    if (c->replay.compiled) {
         ad_compile_report unread = { .reason = ADREV_COMPILE_DONE };
         adx_compile(fn, NULL, &unread, adx_handed_on(fn) == 0
                     ? 0u : (unsigned)(ADX_C_PRIMAL | ADX_C_PULLBACK));
@@ -202,13 +205,13 @@ static void adx_prepare_path(const adx_scan *c, ad_fn *fn)
 static void adx_record_path(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
-    ad_replays *p = c->replays;
+    ad_replays *p = c->replay.used;
     ad_status before = k->status;
     ad_fn *fn;
     bool stop;
     adx_long_loop = false;
     ad_status status = adx_record_step(k, &p->memory, &fn, &stop);
-    bool failed = status != ADREV_OK || k->status != before || c->varies
+    bool failed = status != ADREV_OK || k->status != before || c->replay.varies
                || adx_long_loop || adx_is_empty(fn);
     // If the step failed although nothing else did, it fails itself; otherwise
     // it may only have passed on that it cannot be recorded.
@@ -231,8 +234,8 @@ static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
                              size_t s)
 {
     size_t far = c->steps - 1 - s;
-    bool known = c->known > 0;
-    return !c->swept && (p->upto != s || known)
+    bool known = c->replay.known > 0;
+    return !c->replay.swept && (p->upto != s || known)
         && (known ? (far & (far - 1)) == 0 : adx_is_sampled(far));
 }
 
@@ -241,9 +244,9 @@ static bool adx_is_looked_at(const adx_scan *c, const adx_step_path *p,
 static size_t adx_next_look_back(const adx_scan *c, size_t s)
 {
     size_t last = c->steps - 1;
-    size_t far = c->known > 0 ? adx_next_power(last - s)
+    size_t far = c->replay.known > 0 ? adx_next_power(last - s)
                               : adx_next_sample(last - s);
-    return c->swept || far > last ? SIZE_MAX : last - far;
+    return c->replay.swept || far > last ? SIZE_MAX : last - far;
 }
 
 // Whether a function does what the step does here. It does not if the step
@@ -256,9 +259,9 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
     c->report->checks++;
     if (k->status != ADREV_OK)
         return true;                    // the whole run fails
-    bool same = ad_fn_eval(p->fn, k->in, k->out) == ADREV_OK;
-    for (size_t i = 0; same && i < c->out; i++)
-        same = adx_is_near(k->out[i], k->rout[i].v);
+    bool same = ad_fn_eval(p->fn, k->io.in, k->io.out) == ADREV_OK;
+    for (size_t i = 0; same && i < c->n.out; i++)
+        same = adx_is_near(k->io.out[i], k->io.rout[i].v);
     return same;
 }
 
@@ -268,11 +271,11 @@ static bool adx_is_true_to_step(adx_stepping *k, const adx_step_path *p)
 static void adx_mistrust(adx_stepping *k)
 {
     adx_scan *c = k->scan;
-    c->replays->varies = true;
-    if (c->by_function && !k->first)
+    c->replay.used->varies = true;
+    if (c->replay.by_function && !k->first)
         k->status = ADREV_EEXTERNAL;
     else
-        k->again = true;
+        k->replay.again = true;
 }
 
 // Begins to evaluate a path in one of the ways (ADX_CALL_...). NULL: no memory.
@@ -283,15 +286,16 @@ static adx_evaluation *adx_new_evaluation(adx_stepping *k, size_t path, int how)
         ADX_KIND_unrolled
     };
     enum { ALL = ADX_PATHS * ADX_CALLS };
-    if (k->evaluation == NULL) {
-        k->evaluation = (adx_evaluation *)adx_take(&k->scan->of.memory, ALL,
-                                             sizeof *k->evaluation);
-        if (k->evaluation == NULL)
+    if (k->replay.evaluation == NULL) {
+        k->replay.evaluation = (adx_evaluation *)adx_take(
+            &k->scan->of.memory, ALL, sizeof *k->replay.evaluation);
+        if (k->replay.evaluation == NULL)
             return NULL;
-        memset(k->evaluation, 0, ALL * sizeof *k->evaluation);
+        memset(k->replay.evaluation, 0, ALL * sizeof *k->replay.evaluation);
     }
-    adx_evaluation *to = &k->evaluation[path * ADX_CALLS + (size_t)how];
-    if (adx_begin_evaluation(to, k->scan->replays->path[path].fn, kind[how]))
+    adx_evaluation *to = &k->replay.evaluation[path * ADX_CALLS + (size_t)how];
+    ad_fn *fn = k->scan->replay.used->path[path].fn;
+    if (adx_begin_evaluation(to, fn, kind[how]))
         return to;
     adx_end_evaluation(to);
     return NULL;
@@ -301,16 +305,17 @@ ADX_INLINE adx_evaluation *adx_evaluation_of(adx_stepping *k, size_t path,
                                              int how)
 {
     size_t i = path * ADX_CALLS + (size_t)how;
-    return k->evaluation != NULL && k->evaluation[i].fn != NULL
-         ? &k->evaluation[i] : adx_new_evaluation(k, path, how);
+    return k->replay.evaluation != NULL && k->replay.evaluation[i].fn != NULL
+         ? &k->replay.evaluation[i] : adx_new_evaluation(k, path, how);
 }
 
 static void adx_end_evaluations(adx_stepping *k)
 {
-    for (size_t i = 0; k->evaluation != NULL && i < ADX_PATHS * ADX_CALLS; i++)
-        if (k->evaluation[i].fn != NULL)
-            adx_end_evaluation(&k->evaluation[i]);
-    adx_drop(&k->scan->of.memory, k->evaluation);
+    adx_evaluation *all = k->replay.evaluation;
+    for (size_t i = 0; all != NULL && i < ADX_PATHS * ADX_CALLS; i++)
+        if (all[i].fn != NULL)
+            adx_end_evaluation(&all[i]);
+    adx_drop(&k->scan->of.memory, all);
 }
 
 // Returns 1 + the path whose primal has handed numbers on behind the state, or
@@ -327,12 +332,12 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
                               ad_real product[])
 {
     const adx_scan *c = k->scan;
-    const adx_given x = { k->in, c->in };
-    const adx_given w = { weight, c->out };
-    const adx_wanted dx = { 0, c->in, product };
+    const adx_given x = { k->io.in, c->n.in };
+    const adx_given w = { weight, c->n.out };
+    const adx_wanted dx = { 0, c->n.in, product };
     if (adx_who_handed_on(c) == i + 1) {
         const adx_given given[] = {
-            x, w, { c->plan.behind + 1, c->replays->path[i].kept }
+            x, w, { c->plan.behind + 1, c->replay.used->path[i].kept }
         };
         adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_pullback);
         return to != NULL && adx_evaluate_next(to, 3, given, 1, &dx);
@@ -347,11 +352,11 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
 static bool adx_try_path(adx_stepping *k, size_t i, size_t s)
 {
     adx_scan *c = k->scan;
-    const adx_step_path *p = &c->replays->path[i];
-    if ((i >= c->known && s > p->upto)
+    const adx_step_path *p = &c->replay.used->path[i];
+    if ((i >= c->replay.known && s > p->upto)
         || !adx_pull_path(k, i, k->f.weight, k->f.product))
         return false;
-    k->latest = i;
+    k->replay.latest = i;
     if (adx_is_looked_at(c, p, s) && !adx_is_true_to_step(k, p)) {
         adx_mistrust(k);
         return false;
@@ -367,10 +372,10 @@ static bool adx_try_paths(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
     size_t handed = adx_who_handed_on(c);
-    size_t n = c->swept ? c->limit : c->replays->paths;
+    size_t n = c->replay.swept ? c->replay.limit : c->replay.used->paths;
     if (handed > 0)
         return adx_try_path(k, handed - 1, s);
-    for (size_t i = 0; i < n && !c->replays->varies; i++)
+    for (size_t i = 0; i < n && !c->replay.used->varies; i++)
         if (adx_try_path(k, i, s))
             return true;
     return false;
@@ -382,15 +387,16 @@ static bool adx_try_paths(adx_stepping *k, size_t s)
 static bool adx_replay_step(adx_stepping *k, size_t s)
 {
     adx_scan *c = k->scan;
-    ad_replays *r = c->replays;
+    ad_replays *r = c->replay.used;
     if (adx_is_varying(c)
-        || (c->known == 0 && c->steps < ADREV_REPLAY_FROM))
+        || (c->replay.known == 0 && c->steps < ADREV_REPLAY_FROM))
         return false;
-    if (r->paths == 0 && !c->swept)
+    if (r->paths == 0 && !c->replay.swept)
         adx_record_path(k, s);
     if (adx_try_paths(k, s))
         return true;
-    if (c->swept || r->varies || r->paths == ADX_PATHS || r->missed++ % 2 == 0)
+    if (c->replay.swept || r->varies || r->paths == ADX_PATHS
+        || r->missed++ % 2 == 0)
         return false;
     adx_record_path(k, s);
     return adx_try_paths(k, s);
@@ -401,12 +407,12 @@ static bool adx_replay_step(adx_stepping *k, size_t s)
 static void adx_count_behind(adx_scan *c)
 {
     size_t most = 0;
-    for (size_t i = 0; i < c->known; i++) {
-        adx_step_path *p = &c->replays->path[i];
+    for (size_t i = 0; i < c->replay.known; i++) {
+        adx_step_path *p = &c->replay.used->path[i];
         p->kept = adx_handed_on(p->fn);
         most = p->kept > most ? p->kept : most;
     }
-    c->behind = most == 0 ? 0 : 1 + most;
+    c->replay.behind = most == 0 ? 0 : 1 + most;
 }
 
 // Computes the results of the step whose inputs were gathered, by path i.
@@ -418,14 +424,15 @@ static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
     ad_real *behind = c->plan.behind;
-    size_t kept = behind == NULL ? 0 : c->replays->path[i].kept;
-    kept = kept < c->behind ? kept : 0;     // as a later scan counted it
-    const adx_given x = { k->in, c->in };
+    size_t kept = behind == NULL ? 0 : c->replay.used->path[i].kept;
+    kept = kept < c->replay.behind ? kept : 0;     // as a later scan counted it
+    const adx_given x = { k->io.in, c->n.in };
     const adx_wanted wanted[] = {
-        { 0, c->out, k->out }, { c->out, kept, kept > 0 ? behind + 1 : NULL }
+        { 0, c->n.out, k->io.out },
+        { c->n.out, kept, kept > 0 ? behind + 1 : NULL }
     };
     if (kept == 0) {
-        adx_evaluation *to = c->compiled || lean
+        adx_evaluation *to = c->replay.compiled || lean
                               ? adx_evaluation_of(k, i, ADX_CALL_value) : NULL;
         return to != NULL && adx_evaluate_next(to, 1, &x, 1, wanted);
     }
@@ -448,12 +455,12 @@ static size_t adx_next_look(const adx_stepping *k, size_t s)
 static bool adx_run_known_step(adx_stepping *k, bool *stop)
 {
     adx_scan *c = k->scan;
-    bool look = adx_next_look(k, k->index) == k->index;
-    if (adx_is_varying(c) || (k->rest > 0 && !c->compiled))
+    bool look = adx_next_look(k, k->io.index) == k->io.index;
+    if (adx_is_varying(c) || (k->replay.rest > 0 && !c->replay.compiled))
         return false;
-    for (size_t i = 0; i < c->known; i++) {
-        const adx_step_path *p = &c->replays->path[i];
-        if (!adx_run_path(k, i, look && k->lean))
+    for (size_t i = 0; i < c->replay.known; i++) {
+        const adx_step_path *p = &c->replay.used->path[i];
+        if (!adx_run_path(k, i, look && k->io.lean))
             continue;
         if (look && !adx_is_true_to_step(k, p)) {
             adx_mistrust(k);
@@ -461,8 +468,8 @@ static bool adx_run_known_step(adx_stepping *k, bool *stop)
         }
         c->report->evaluations++;
         c->report->replayed++;
-        c->by_function |= k->first;
-        k->latest = i;
+        c->replay.by_function |= k->first;
+        k->replay.latest = i;
         *stop = p->stop;
         return true;
     }

@@ -26,15 +26,15 @@ static void adx_name_scan(adx_scan *c, const adx_stepping *k)
 {
     const ad_tape *t = k->before;       // where forks are, places vary
     const uint64_t place = t->annex == NULL ? adx_live(t)->seq : 0;
-    const uint64_t sizes[] = { c->in, c->out, c->window, c->data,
-                               c->parameters, c->told, c->results,
-                               c->untraced, c->most_steps,
+    const uint64_t sizes[] = { c->n.in, c->n.out, c->n.window, c->n.data,
+                               c->n.parameters, c->n.told, c->n.results,
+                               c->n.untraced, c->most_steps,
                                c->schedule.store->every, place };
-    uint64_t h = adx_mix_bytes(c->replays->layout, sizeof sizes, sizes);
-    h = adx_mix_bytes(h, (c->data + c->parameters) * sizeof *c->value,
+    uint64_t h = adx_mix_bytes(c->replay.used->layout, sizeof sizes, sizes);
+    h = adx_mix_bytes(h, (c->n.data + c->n.parameters) * sizeof *c->value,
                       c->value);
-    h = adx_mix_bytes(h, c->untraced, k->state);
-    c->plan.run = adx_mix_bytes(h, c->window * sizeof *c->value,
+    h = adx_mix_bytes(h, c->n.untraced, k->state);
+    c->plan.run = adx_mix_bytes(h, c->n.window * sizeof *c->value,
                                 adx_window_of(k));
 }
 
@@ -54,13 +54,20 @@ typedef struct adx_adjoints_head {
     uint64_t sum;               // a hash of the numbers
 } adx_adjoints_head;
 
+// The numbers of what the store gets.
+static ad_real *adx_stored_adjoints(const adx_stepping *k)
+{
+    return (ad_real *)(void *)(k->resume.adjoints + sizeof(adx_adjoints_head));
+}
+
 // The adjoints of sequences to which the steps of a range may add, by one tap.
 static ad_real *adx_rows_of_piece(const adx_stepping *k, const adx_piece *p,
                                   size_t from, size_t to, size_t *n)
 {
     size_t earliest = p->move < 0 ? to - 1 : from;
     *n = (to - 1 - from) * adx_magnitude(p->move) + p->size;
-    return k->f.dx + k->scan->window + p->from + (ptrdiff_t)earliest * p->move;
+    return k->f.dx + k->scan->n.window + p->from
+         + (ptrdiff_t)earliest * p->move;
 }
 
 // Copies n numbers to `at`, if it is not NULL, or from there. Returns what comes
@@ -79,12 +86,12 @@ static size_t adx_list_adjoints(adx_stepping *k, size_t from, size_t to,
                                 ad_real *at, bool back)
 {
     adx_scan *c = k->scan;
-    size_t all = c->window;
-    at = adx_move_adjoints(c->window, k->f.carried, at, back);
-    for (size_t i = c->state_pieces; i <= c->pieces; i++) {
-        size_t n = c->parameters + c->captured.n;
-        ad_real *rows = i == c->pieces ? k->f.dx + c->window + c->data
-            : adx_rows_of_piece(k, &c->piece[i], from, to, &n);
+    size_t all = c->n.window;
+    at = adx_move_adjoints(c->n.window, k->f.carried, at, back);
+    for (size_t i = c->shape.state_pieces; i <= c->shape.pieces; i++) {
+        size_t n = c->n.parameters + c->captured.n;
+        ad_real *rows = i == c->shape.pieces ? k->f.dx + c->n.window + c->n.data
+            : adx_rows_of_piece(k, &c->shape.piece[i], from, to, &n);
         at = adx_move_adjoints(n, rows, at, back);
         all += n;
     }
@@ -96,7 +103,7 @@ static size_t adx_list_adjoints(adx_stepping *k, size_t from, size_t to,
 static adx_stamp adx_stamp_adjoints(const adx_stepping *k, size_t i)
 {
     bool varies = adx_is_varying(k->scan);
-    return (adx_stamp){ k->named, ADX_STORED * i + 1 + varies };
+    return (adx_stamp){ k->resume.named, ADX_STORED * i + 1 + varies };
 }
 
 // Puts the adjoints of range i into the store.
@@ -105,14 +112,14 @@ static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
     adx_stepping *k = (adx_stepping *)user;
     const ad_store *store = k->scan->schedule.store;
     adx_adjoints_head head = { adx_stamp_adjoints(k, i), 0 };
-    ad_real *at = (ad_real *)(void *)(k->adjoints + sizeof head);
+    ad_real *at = adx_stored_adjoints(k);
     size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, at, false);
     head.sum = adx_mix_bytes(0, bytes, at);
-    memcpy(k->adjoints, &head, sizeof head);
-    k->searching = false;
+    memcpy(k->resume.adjoints, &head, sizeof head);
+    k->resume.searching = false;
     k->scan->plan.put = true;
-    return store->put(store->user, (size_t)head.stamp.number, k->adjoints,
-                      sizeof head + bytes);
+    return store->put(store->user, (size_t)head.stamp.number,
+                      k->resume.adjoints, sizeof head + bytes);
 }
 
 // Fetches adjoints. False: they are not there, or not those of this sweep.
@@ -120,13 +127,14 @@ static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,
                                size_t bytes)
 {
     const ad_store *store = k->scan->schedule.store;
+    char *at = k->resume.adjoints;
     adx_adjoints_head head;
-    if (!store->get(store->user, (size_t)stamp->number, k->adjoints,
+    if (!store->get(store->user, (size_t)stamp->number, at,
                     sizeof head + bytes))
         return false;
-    memcpy(&head, k->adjoints, sizeof head);
+    memcpy(&head, at, sizeof head);
     return memcmp(&head.stamp, stamp, sizeof *stamp) == 0
-        && head.sum == adx_mix_bytes(0, bytes, k->adjoints + sizeof head);
+        && head.sum == adx_mix_bytes(0, bytes, at + sizeof head);
 }
 
 // Takes the adjoints of range i out of the store. False: this process does not
@@ -135,7 +143,7 @@ static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
 {
     const ad_store *store = k->scan->schedule.store;
     const adx_stamp stamp = adx_stamp_adjoints(k, i);
-    ad_real *at = (ad_real *)(void *)(k->adjoints + sizeof(adx_adjoints_head));
+    ad_real *at = adx_stored_adjoints(k);
     size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, NULL, false);
     bool mine = adx_fetch_adjoints(k, &stamp, bytes);
     bool all = store->agree == NULL || store->agree(store->user, mine);
@@ -150,15 +158,15 @@ static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
 
 static void adx_forget_functions(adx_stepping *k)
 {
-    ad_replays *r = k->scan->replays;
+    ad_replays *r = k->scan->replay.used;
     adx_end_evaluations(k);
 #ifdef ADREV_FUNCTION_IMPLEMENTED
-    k->evaluation = NULL;
+    k->replay.evaluation = NULL;
 #endif
     adx_free_paths(r);
     r->missed = 0;
-    k->latest = 0;
-    k->rest = 0;
+    k->replay.latest = 0;
+    k->replay.rest = 0;
 }
 
 // Takes the adjoints of range i as those of a scan that is not replayed, or as
@@ -166,7 +174,7 @@ static void adx_forget_functions(adx_stepping *k)
 static bool adx_find_adjoints(adx_stepping *k, bool as_varying, size_t i,
                               size_t from, size_t to)
 {
-    ad_replays *r = k->scan->replays;
+    ad_replays *r = k->scan->replay.used;
     bool varied = r->varies;
     r->varies |= as_varying;
     bool found = adx_get_adjoints(k, i, from, to);
@@ -182,13 +190,13 @@ static bool adx_resume_range(void *user, size_t i, size_t from, size_t to)
 {
     adx_stepping *k = (adx_stepping *)user;
     bool last = to == k->scan->steps;
-    if (k->searching)
-        k->searching = adx_find_adjoints(k, last, i, from, to)
+    if (k->resume.searching)
+        k->resume.searching = adx_find_adjoints(k, last, i, from, to)
                     || (!adx_is_varying(k->scan)
                         && adx_find_adjoints(k, !last, i, from, to));
-    if (!k->searching)
+    if (!k->resume.searching)
         adx_forget_functions(k);
-    return k->searching;
+    return k->resume.searching;
 }
 
 // Lets a sweep from the adjoints dy of the results to those of the inputs, dx,
@@ -197,17 +205,18 @@ static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
                                ad_real dx[])
 {
     adx_scan *c = k->scan;
-    size_t m = c->steps * c->told + c->results;
+    size_t m = c->steps * c->n.told + c->n.results;
     size_t every = c->plan.level[0].every;
     every = every < c->steps ? every : c->steps;
     k->f.dx = dx;
     size_t n = adx_list_adjoints(k, 0, every, NULL, false);
-    k->adjoints = (char *)adx_take(&c->of.memory, sizeof(adx_adjoints_head)
-                                   + n * sizeof *dy, 1);
-    k->named = adx_mix_bytes(c->found, m * sizeof *dy, dy);
-    k->searching = true;
+    k->resume.adjoints = (char *)adx_take(&c->of.memory,
+                                          sizeof(adx_adjoints_head)
+                                          + n * sizeof *dy, 1);
+    k->resume.named = adx_mix_bytes(c->found, m * sizeof *dy, dy);
+    k->resume.searching = true;
     c->plan.resume = adx_resume_range;
     c->plan.put_adjoints = adx_put_adjoints;
     adx_forget_functions(k);
-    return k->adjoints != NULL;
+    return k->resume.adjoints != NULL;
 }

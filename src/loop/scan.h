@@ -11,9 +11,10 @@
  *
  *   needs   tape/memory function/api bulk/captured loop/api loop/stage
  *           loop/schedule
- *   offers  adx_piece adx_slice ADX_PATHS ADX_CALL_value ADX_CALL_primal
- *           ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled adx_step_path
- *           adx_scan adx_results_list adx_frame adx_stepping adx_taps_of_state
+ *   offers  adx_piece adx_slice adx_slice_numbers ADX_PATHS ADX_CALL_value
+ *           ADX_CALL_primal ADX_CALL_vjp ADX_CALL_pullback ADX_CALL_unrolled
+ *           adx_step_path adx_step_call adx_scan_shape adx_scan
+ *           adx_results_list adx_frame adx_stepping adx_taps_of_state
  *           adx_taps_of_sequence adx_rows_carried adx_right_scan adx_describe
  * ========================================================================== */
 
@@ -34,6 +35,12 @@ typedef struct adx_slice {
     bool told;                  // its new rows are results of the scan
     bool last;                  // so are its last ones
 } adx_slice;
+
+// How many numbers of the window are a state's.
+static size_t adx_slice_numbers(const adx_slice *l)
+{
+    return l->depth * l->size;
+}
 
 #define ADX_PATHS 8             // functions for one step, at most; on further
                                 // paths the step is recorded each time
@@ -57,11 +64,16 @@ typedef struct adx_step_path {
     size_t upto;
 } adx_step_path;
 
+// What a scan repeats: a step, or in its place the function of ad_loop.
+typedef struct adx_step_call {
+    ad_step_fn *step;
+    ad_vector_fn *f;
+    void *ctx;
+} adx_step_call;
+
 struct ad_replays {
     ad_allocator memory;
-    ad_step_fn *step;           // all are of this step
-    ad_vector_fn *f;
-    const void *ctx;
+    adx_step_call call;         // all are of this step
     size_t in, out;
     uint64_t layout;            // a hash of how its numbers are arranged
     adx_step_path path[ADX_PATHS];
@@ -71,43 +83,59 @@ struct ad_replays {
     adx_state_pool spare;       // of a scan that is gone, for the next one
 };
 
-typedef struct adx_scan {
-    adx_staged of;
-    ad_step_fn *step;
-    ad_vector_fn *f;            // instead of it: of ad_loop
-    void *ctx;
+// How many there are of what the description lists, and of the numbers in it.
+typedef struct adx_scan_sizes {
     size_t states, sequences, outputs;
+    size_t parameters;
+    size_t window, data;        // numbers: of all states, of all sequences
+    size_t in, out;             // numbers of a step; its index is the last of in
+    size_t told;                // results of each step
+    size_t results;             // others: last rows
+    size_t untraced;            // bytes
+} adx_scan_sizes;
+
+// How the numbers of a step are arranged.
+typedef struct adx_scan_shape {
     adx_slice *slice;           // of states, then of outputs
     adx_piece *piece;           // of states, then of sequences
     size_t state_pieces, pieces;
     size_t *given;              // [states + sequences] first number of each
-    size_t window, data, parameters, in, out;   // numbers
     bool flat;                  // every state is its last row
     bool moving;                // states have tangents, too (loop/recorded)
-    bool stopped;               // by the last step
-    size_t told;                // results of each step
-    size_t results;
-    size_t steps;               // that ran
-    size_t most_steps;
-    ad_schedule schedule;
-    bool open_ended;
-    size_t untraced;            // bytes
-    void *untraced_first;       // as the first step found them: loop/recorded
-    ad_real *value;             // of sequences and parameters
-    adx_captured captured;
-    adx_timetable plan;
-    ad_scan_report *report, own_report;
+} adx_scan_shape;
+
+// Which functions replay steps, and since when. Paths are only added before the
+// first sweep is complete, so that every later sweep does what that one did.
+typedef struct adx_scan_paths {
+    ad_replays own, *used;      // used: own, or those that were given
     bool varies;                // steps are never replayed
-    bool always;                // a step records a statement with `always`
-    uint64_t found;             // a hash of the results: loop/resume
-    bool by_function;           // some steps of the first run were replayed
     bool compiled;
-    bool swept;                 // a sweep is complete: no paths are added
-    ad_replays own_replays, *replays;
+    bool by_function;           // some steps of the first run were replayed
     size_t known;               // paths before the first sweep
+    bool swept;                 // a sweep is complete: no paths are added
     size_t limit;               // paths after it
     size_t behind;              // numbers with each state, in timetables that
                                 // keep all states of a range
+} adx_scan_paths;
+
+typedef struct adx_scan {
+    adx_staged of;
+    adx_step_call call;
+    adx_scan_sizes n;
+    adx_scan_shape shape;
+    ad_real *value;             // of sequences and parameters
+    void *untraced_first;       // as the first step found them: loop/recorded
+    adx_captured captured;
+    size_t most_steps;
+    size_t steps;               // that ran
+    bool open_ended;
+    bool stopped;               // by the last step
+    bool always;                // a step records a statement with `always`
+    uint64_t found;             // a hash of the results: loop/resume
+    ad_schedule schedule;
+    adx_timetable plan;
+    adx_scan_paths replay;
+    ad_scan_report *report, own_report;
 } adx_scan;
 
 // Results of the first run, as they come.
@@ -130,45 +158,60 @@ typedef struct adx_frame {
     ad_real *dx;
 } adx_frame;
 
+// What one step is given, and what it returns: as numbers and, in rin and rout,
+// as the step sees them.
+typedef struct adx_step_io {
+    size_t index;               // of the step
+    ad_real *in, *out;
+    ad_real *in_next;           // lean runs: takes turns with `in`, or results
+    bool lean;                  // `in` begins with the state itself
+    ad_rev *rin, *rout;
+    const ad_rev **given;       // [states + sequences] where each is in rin,
+    ad_rev **taken;             // [states + outputs] and in rout:
+    ad_step step;               // what each step is given
+    ad_rev number;
+    bool stale;                 // rin is not made of constants yet
+} adx_step_io;
+
+// How steps are swept.
+typedef struct adx_step_sweep {
+    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
+    bool marks;                 // of adjoints: whether there are any
+    ad_real *memory;            // of the frame, and of
+    ad_real *room;              // as much as f.weight
+} adx_step_sweep;
+
+// How steps are replayed.
+typedef struct adx_step_replay {
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    struct adx_evaluation *evaluation;  // [ADX_PATHS*ADX_CALLS], or NULL
+#endif
+    size_t latest;              // path that a step took
+    unsigned rest;              // steps before many are tried at once again
+    bool again;                 // steps have been replayed that must not be
+} adx_step_replay;
+
+// A sweep that goes on where another process has ended (loop/resume).
+typedef struct adx_sweep_resumed {
+    char *adjoints;             // what the store gets
+    uint64_t named;             // which sweep it is
+    bool searching;             // all ranges were in the store so far
+} adx_sweep_resumed;
+
 // A run of steps, forwards or backwards.
 typedef struct adx_stepping {
     adx_scan *scan;
     adx_stage *stage;           // current from begin to end
     ad_tape *before;
     bool entered;
-    size_t index;
     ad_status status;
-    char *state;                // the window, and untraced data behind it
-    ad_real *in, *out;
-    ad_real *in_next;           // lean runs: takes turns with `in`, or results
-    ad_rev *rin, *rout;         // the same numbers, as the step sees them
-    const ad_rev **given;       // [states + sequences] where each is in rin,
-    ad_rev **taken;             // [states + outputs] and in rout:
-    ad_step step;               // what each step is given
-    ad_rev number;
-    bool stale;                 // rin is not made of constants yet
-    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
-    bool marks;                 // of adjoints: whether there are any
     bool stop;                  // what the latest step said
-    bool again;                 // steps have been replayed that must not be
-    adx_frame *row;             // [rows] of sweeps in several directions
-    size_t rows;
-    // Of sweeps that go on where another process has ended (loop/resume).
-    char *adjoints;             // what the store gets
-    uint64_t named;             // which sweep it is
-    bool searching;             // all ranges were in the store so far
-    // Of sweeps.
-    ad_real *sweep;             // memory of the frame
-    adx_frame f;
-    ad_real *room;              // as much as f.weight
-    adx_frame frame[3];         // of sweeps to second order (loop/recorded),
-    ad_real *frames;            // and their memory
-#ifdef ADREV_FUNCTION_IMPLEMENTED
-    struct adx_evaluation *evaluation;  // [ADX_PATHS*ADX_CALLS], or NULL
-#endif
-    size_t latest;              // path that a step took
-    unsigned rest;              // steps before many are tried at once again
-    bool lean;
+    char *state;                // the window, and untraced data behind it
+    adx_step_io io;
+    adx_frame f;                // of sweeps
+    adx_step_sweep sweep;
+    adx_step_replay replay;
+    adx_sweep_resumed resume;
     bool first;                 // the first run, not a sweep,
     adx_results_list *list;     // and its results
 } adx_stepping;
@@ -299,12 +342,13 @@ static bool adx_right_scan(const ad_scan_desc *d)
 static void adx_add_piece(adx_scan *c, size_t size, size_t from,
                           ptrdiff_t move)
 {
-    adx_piece *last = c->pieces == 0 ? NULL : &c->piece[c->pieces - 1];
+    adx_scan_shape *to = &c->shape;
+    adx_piece *last = to->pieces == 0 ? NULL : &to->piece[to->pieces - 1];
     if (last != NULL && move == 0 && last->move == 0
         && last->from + last->size == from)
         last->size += size;
     else
-        c->piece[c->pieces++] = (adx_piece){ c->in, size, from, move };
+        to->piece[to->pieces++] = (adx_piece){ c->n.in, size, from, move };
 }
 
 // Counts the numbers of a state, and lists its pieces.
@@ -312,18 +356,18 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
 {
     const int *tap;
     size_t taps = adx_taps_of_state(x, &tap);
-    adx_slice *l = &c->slice[j];
-    *l = (adx_slice){ x->size, adx_rows_carried(x), c->window, x->rows != NULL,
-                      x->last != NULL };
-    c->given[j] = c->in;
-    for (size_t t = 0; t < taps; t++, c->in += l->size) {
+    adx_slice *l = &c->shape.slice[j];
+    *l = (adx_slice){ x->size, adx_rows_carried(x), c->n.window,
+                      x->rows != NULL, x->last != NULL };
+    c->shape.given[j] = c->n.in;
+    for (size_t t = 0; t < taps; t++, c->n.in += l->size) {
         size_t row = l->depth - (size_t)-tap[t];
         adx_add_piece(c, l->size, l->base + row * l->size, 0);
     }
-    c->window += l->depth * l->size;
-    c->out += l->size;
-    c->told += l->told ? l->size : 0;
-    c->results += l->last ? l->depth * l->size : 0;
+    c->n.window += adx_slice_numbers(l);
+    c->n.out += l->size;
+    c->n.told += l->told ? l->size : 0;
+    c->n.results += l->last ? adx_slice_numbers(l) : 0;
 }
 
 // Describes a sequence. If it is read backwards, so is the row of each step.
@@ -336,36 +380,36 @@ static void adx_describe_sequence(adx_scan *c, size_t j,
     size_t rows = 0;
     ptrdiff_t size = (ptrdiff_t)u->size;
     adx_reach_of(u, steps, &low, &rows);
-    c->given[c->states + j] = c->in;
-    for (size_t t = 0; t < taps; t++, c->in += u->size) {
+    c->shape.given[c->n.states + j] = c->n.in;
+    for (size_t t = 0; t < taps; t++, c->n.in += u->size) {
         size_t row = low + (size_t)(ptrdiff_t)tap[t];
         row = u->backward ? u->rows - 1 - row : row;
-        adx_add_piece(c, u->size, c->data + row * u->size,
+        adx_add_piece(c, u->size, c->n.data + row * u->size,
                       u->backward ? -size : size);
     }
-    c->data += u->rows * u->size;
+    c->n.data += u->rows * u->size;
 }
 
 // Describes a scan for its runs: pieces, slices, the window, and how many
 // numbers there are of each.
 static void adx_describe(adx_scan *c, const ad_scan_desc *d)
 {
-    c->flat = true;
+    c->shape.flat = true;
     for (size_t j = 0; j < d->states; j++) {
         adx_describe_state(c, j, &d->state[j]);
-        c->flat &= c->slice[j].depth == 1;
+        c->shape.flat &= c->shape.slice[j].depth == 1;
     }
-    c->state_pieces = c->pieces;
+    c->shape.state_pieces = c->shape.pieces;
     for (size_t j = 0; j < d->sequences; j++)
         adx_describe_sequence(c, j, &d->sequence[j], d->steps);
     for (size_t j = 0; j < d->outputs; j++) {
         const ad_scan_output *o = &d->output[j];
-        c->slice[d->states + j] = (adx_slice){ .size = o->size,
+        c->shape.slice[d->states + j] = (adx_slice){ .size = o->size,
                                                .told = o->row != NULL };
-        c->out += o->size;
-        c->told += o->row != NULL ? o->size : 0;
+        c->n.out += o->size;
+        c->n.told += o->row != NULL ? o->size : 0;
     }
-    c->in += c->parameters + 1;     // and the number of the step
+    c->n.in += c->n.parameters + 1;     // and the number of the step
 }
 
 ADX_SELDOM_END

@@ -19,13 +19,13 @@
 // functions, its tangents.
 static size_t adx_window_at(const adx_scan *c)
 {
-    return (c->untraced + 7) / 8 * 8;
+    return (c->n.untraced + 7) / 8 * 8;
 }
 
 static size_t adx_state_bytes(const adx_scan *c)
 {
     return adx_window_at(c)
-         + c->window * sizeof(ad_real) * (c->moving ? 2 : 1);
+         + c->n.window * sizeof(ad_real) * (c->shape.moving ? 2 : 1);
 }
 
 static ad_real *adx_window_of(const adx_stepping *k)
@@ -37,29 +37,30 @@ static ad_real *adx_window_of(const adx_stepping *k)
 // that a step is given then begin with the state itself.
 static bool adx_is_lean(const adx_scan *c)
 {
-    return c->flat && c->state_pieces == 1 && c->untraced == 0 && !c->moving;
+    const adx_scan_shape *s = &c->shape;
+    return s->flat && s->state_pieces == 1 && c->n.untraced == 0 && !s->moving;
 }
 
 // Whether only the step itself says what it does.
 static bool adx_is_varying(const adx_scan *c)
 {
-    return c->varies || c->replays->varies;
+    return c->replay.varies || c->replay.used->varies;
 }
 
 // Says where a step finds its numbers, and where it leaves its results.
 static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
-    for (size_t j = 0; j < c->states + c->sequences; j++)
-        k->given[j] = x + c->given[j];
-    for (size_t j = 0; j < c->states + c->outputs; j++) {
-        k->taken[j] = y;
-        y += c->slice[j].size;
+    for (size_t j = 0; j < c->n.states + c->n.sequences; j++)
+        k->io.given[j] = x + c->shape.given[j];
+    for (size_t j = 0; j < c->n.states + c->n.outputs; j++) {
+        k->io.taken[j] = y;
+        y += c->shape.slice[j].size;
     }
-    k->step = (ad_step){
-        .state = k->given, .sequence = k->given + c->states,
-        .parameter = x + c->in - 1 - c->parameters,
-        .next = k->taken, .output = k->taken + c->states,
+    k->io.step = (ad_step){
+        .state = k->io.given, .sequence = k->io.given + c->n.states,
+        .parameter = x + c->n.in - 1 - c->n.parameters,
+        .next = k->io.taken, .output = k->io.taken + c->n.states,
         .untraced = k->state, .adx_owner = k
     };
 }
@@ -69,14 +70,14 @@ static void adx_point_at(adx_stepping *k, const ad_rev *x, ad_rev *y)
 static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 {
     const adx_scan *c = k->scan;
-    ad_step s = k->step;
-    adx_unset(c->out, y);
-    k->number = x[c->in - 1];
-    if (c->f != NULL)
-        c->f(x, y, c->ctx);
+    ad_step s = k->io.step;
+    adx_unset(c->n.out, y);
+    k->io.number = x[c->n.in - 1];
+    if (c->call.f != NULL)
+        c->call.f(x, y, c->call.ctx);
     else
-        c->step(&s, c->ctx);
-    if (s.status == ADREV_OK && !adx_all_set(c->out, y))
+        c->call.step(&s, c->call.ctx);
+    if (s.status == ADREV_OK && !adx_all_set(c->n.out, y))
         s.status = ADREV_ESHAPE;
     if (k->status == ADREV_OK)
         k->status = s.status;
@@ -85,21 +86,21 @@ static bool adx_call_step(adx_stepping *k, const ad_rev *x, ad_rev *y)
 
 ADX_API size_t ad_step_index(ad_step *s)
 {
-    s->adx_owner->scan->varies = true;
-    return s->adx_owner->index;
+    s->adx_owner->scan->replay.varies = true;
+    return s->adx_owner->io.index;
 }
 
 ADX_API ad_rev ad_step_number(ad_step *s)
 {
-    return s->adx_owner->number;
+    return s->adx_owner->io.number;
 }
 
 // Gathers what the taps of step s read of sequences.
 ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
                                      const ad_real data[], ad_real to[])
 {
-    for (size_t i = c->state_pieces; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
+    for (size_t i = c->shape.state_pieces; i < c->shape.pieces; i++) {
+        const adx_piece *p = &c->shape.piece[i];
         adx_copy_few(p->size, data + p->from + (ptrdiff_t)s * p->move,
                      to + p->at);
     }
@@ -109,9 +110,9 @@ ADX_INLINE void adx_gather_sequences(const adx_scan *c, size_t s,
 static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
                             const ad_real data[], ad_real to[])
 {
-    for (size_t i = 0; to != window && i < c->state_pieces; i++)
-        adx_copy_few(c->piece[i].size, window + c->piece[i].from,
-                     to + c->piece[i].at);
+    for (size_t i = 0; to != window && i < c->shape.state_pieces; i++)
+        adx_copy_few(c->shape.piece[i].size, window + c->shape.piece[i].from,
+                     to + c->shape.piece[i].at);
     adx_gather_sequences(c, s, data, to);
 }
 
@@ -119,9 +120,9 @@ static void adx_gather_taps(const adx_scan *c, size_t s, const ad_real window[],
 static void adx_gather_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    adx_gather_taps(c, s, adx_window_of(k), c->value, k->in);
-    k->in[c->in - 1] = (ad_real)s;
-    k->index = s;
+    adx_gather_taps(c, s, adx_window_of(k), c->value, k->io.in);
+    k->io.in[c->n.in - 1] = (ad_real)s;
+    k->io.index = s;
 }
 
 // Adds n numbers, mostly so few that vectors would not be worth the tests
@@ -145,12 +146,13 @@ ADX_INLINE void adx_add_few(size_t n, const ad_real *from, ad_real *to)
 ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
                                  const ad_real dx[], ad_real data[])
 {
-    for (size_t i = c->state_pieces; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
+    for (size_t i = c->shape.state_pieces; i < c->shape.pieces; i++) {
+        const adx_piece *p = &c->shape.piece[i];
         adx_add_few(p->size, dx + p->at,
                     data + p->from + (ptrdiff_t)s * p->move);
     }
-    adx_add_few(c->parameters, dx + c->in - 1 - c->parameters, data + c->data);
+    adx_add_few(c->n.parameters, dx + c->n.in - 1 - c->n.parameters,
+                data + c->n.data);
 }
 
 // Runs the step whose numbers were gathered, with constants or recorded: from
@@ -159,21 +161,21 @@ ADX_INLINE void adx_spread_given(const adx_scan *c, size_t s,
 static bool adx_run_step(adx_stepping *k, bool recorded)
 {
     adx_scan *c = k->scan;
-    size_t varying = k->stale ? c->in - 1 : c->in - 1 - c->parameters;
+    size_t varying = k->io.stale ? c->n.in - 1 : c->n.in - 1 - c->n.parameters;
     adx_begin_run(k->stage, recorded);
     if (recorded)
-        (ad_inputs)(c->in - 1, k->in, k->rin);
+        (ad_inputs)(c->n.in - 1, k->io.in, k->io.rin);
     else
         for (size_t i = 0; i < varying; i++)
-            k->rin[i] = adx_passive(k->in[i]);
-    k->stale = recorded;
-    k->rin[c->in - 1] = adx_passive(k->in[c->in - 1]);
+            k->io.rin[i] = adx_passive(k->io.in[i]);
+    k->io.stale = recorded;
+    k->io.rin[c->n.in - 1] = adx_passive(k->io.in[c->n.in - 1]);
     c->report->evaluations++;
     c->report->recorded += recorded;
-    bool stop = adx_call_step(k, k->rin, k->rout);
-    ad_status status = adx_end_apart(k->stage->tape, c->out, k->rout);
+    bool stop = adx_call_step(k, k->io.rin, k->io.rout);
+    ad_status status = adx_end_apart(k->stage->tape, c->n.out, k->io.rout);
     c->always |= k->stage->tape->always;
-    c->varies |= c->always;
+    c->replay.varies |= c->always;
     if (k->status == ADREV_OK)
         k->status = status;
     return stop;
@@ -183,10 +185,10 @@ static bool adx_run_step(adx_stepping *k, bool recorded)
 static void adx_shift_window(const adx_scan *c, ad_real window[],
                              const ad_real out[])
 {
-    for (size_t i = 0; c->flat && i < c->window; i++)
+    for (size_t i = 0; c->shape.flat && i < c->n.window; i++)
         window[i] = out[i];
-    for (size_t j = 0; !c->flat && j < c->states; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; !c->shape.flat && j < c->n.states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         ad_real *row = window + l->base;
         size_t rest = (l->depth - 1) * l->size;
         memmove(row, row + l->size, rest * sizeof *row);
@@ -200,9 +202,9 @@ static void adx_shift_window(const adx_scan *c, ad_real window[],
 static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
                               ad_real to[])
 {
-    for (size_t j = 0; j < c->states + c->outputs; j++)
-        for (size_t i = 0; i < c->slice[j].size; i++, out++)
-            if (c->slice[j].told)
+    for (size_t j = 0; j < c->n.states + c->n.outputs; j++)
+        for (size_t i = 0; i < c->shape.slice[j].size; i++, out++)
+            if (c->shape.slice[j].told)
                 *to++ = *out;
     return to;
 }
@@ -211,26 +213,26 @@ static ad_real *adx_copy_told(const adx_scan *c, const ad_real out[],
 static bool adx_expect_results(const adx_scan *c, adx_results_list *list,
                                size_t steps)
 {
-    return c->told == 0
+    return c->n.told == 0
         || adx_extend(&c->of.memory, (void **)&list->v, &list->room,
-                      list->n + steps * c->told, sizeof *list->v);
+                      list->n + steps * c->n.told, sizeof *list->v);
 }
 
 // Appends the results of a step, for which there is room.
 ADX_INLINE void adx_tell_results(const adx_scan *c, adx_results_list *list,
                                  const ad_real out[])
 {
-    if (c->told == 0)
+    if (c->n.told == 0)
         return;
     adx_copy_told(c, out, list->v + list->n);
-    list->n += c->told;
+    list->n += c->n.told;
 }
 
 static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
 {
     if (!adx_expect_results(k->scan, list, 1))
         return false;
-    adx_tell_results(k->scan, list, k->out);
+    adx_tell_results(k->scan, list, k->io.out);
     return true;
 }
 
@@ -240,11 +242,11 @@ static bool adx_tell_step(const adx_stepping *k, adx_results_list *list)
 static bool adx_weigh(const adx_scan *c, size_t s, const adx_frame *f,
                       const ad_real window[])
 {
-    const ad_real *dy = f->dy + s * c->told;
+    const ad_real *dy = f->dy + s * c->n.told;
     ad_real *w = f->weight;
     bool any = false;
-    for (size_t j = 0; j < c->states + c->outputs; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; j < c->n.states + c->n.outputs; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         const ad_real *carried = window + l->base
                                + (l->depth > 0 ? l->depth - 1 : 0) * l->size;
         for (size_t i = 0; i < l->size; i++, w++) {

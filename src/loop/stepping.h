@@ -20,11 +20,11 @@ static bool adx_do_step(adx_stepping *k, size_t s)
     adx_gather_step(k, s);
     if (!adx_run_known_step(k, &stop)) {
         stop = adx_run_step(k, false);
-        for (size_t i = 0; i < c->out; i++)
-            k->out[i] = k->rout[i].v;
+        for (size_t i = 0; i < c->n.out; i++)
+            k->io.out[i] = k->io.rout[i].v;
     }
     if (k->status == ADREV_OK)
-        adx_shift_window(c, adx_window_of(k), k->out);
+        adx_shift_window(c, adx_window_of(k), k->io.out);
     return stop;
 }
 
@@ -42,11 +42,11 @@ static void adx_end_stepping(adx_stepping *k)
         ad_use(k->before);
     adx_return_stage(k->stage);
     adx_drop(a, k->state == NULL ? NULL : k->state - sizeof(adx_stamp));
-    adx_drop(a, k->rin);
-    adx_drop(a, k->given);
-    adx_drop(a, k->taken);
-    adx_drop(a, k->sweep);
-    adx_drop(a, k->adjoints);
+    adx_drop(a, k->io.rin);
+    adx_drop(a, k->io.given);
+    adx_drop(a, k->io.taken);
+    adx_drop(a, k->sweep.memory);
+    adx_drop(a, k->resume.adjoints);
     adx_end_evaluations(k);
     memset(k, 0, sizeof *k);
 }
@@ -56,7 +56,7 @@ typedef enum adx_purpose { ADX_RUN, ADX_SWEEP, ADX_UNROLL } adx_purpose;
 // Numbers that a step is given, or returns, and those that it captured.
 static size_t adx_frame_size(const adx_scan *c)
 {
-    return (c->in > c->out ? c->in : c->out) + c->captured.n;
+    return (c->n.in > c->n.out ? c->n.in : c->n.out) + c->captured.n;
 }
 
 // Memory for a run of steps, and a stage. In front of the state there is room
@@ -69,23 +69,23 @@ static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
     if (purpose != ADX_UNROLL)
         k->stage = adx_borrow_stage(&c->of);
     k->state = (char *)adx_take(a, sizeof(adx_stamp) + adx_state_bytes(c)
-                                   + (c->in + c->out + most) * sizeof *k->in,
-                                1);
+                                   + (c->n.in + c->n.out + most)
+                                     * sizeof *k->io.in, 1);
     if (k->state != NULL)
         k->state += sizeof(adx_stamp);
-    k->rin = (ad_rev *)adx_take(a, c->in + c->out + c->captured.n,
-                                sizeof *k->rin);
-    k->given = (const ad_rev **)adx_take(a, c->states + c->sequences,
-                                         sizeof *k->given);
-    k->taken = (ad_rev **)adx_take(a, c->states + c->outputs,
-                                   sizeof *k->taken);
+    k->io.rin = (ad_rev *)adx_take(a, c->n.in + c->n.out + c->captured.n,
+                                   sizeof *k->io.rin);
+    k->io.given = (const ad_rev **)adx_take(a, c->n.states + c->n.sequences,
+                                            sizeof *k->io.given);
+    k->io.taken = (ad_rev **)adx_take(a, c->n.states + c->n.outputs,
+                                      sizeof *k->io.taken);
     if (purpose == ADX_SWEEP)
-        k->sweep = (ad_real *)adx_take(a, c->window + 3 * most,
-                                       sizeof *k->sweep);
+        k->sweep.memory = (ad_real *)adx_take(a, c->n.window + 3 * most,
+                                              sizeof *k->sweep.memory);
     return (k->stage != NULL || purpose == ADX_UNROLL)
-        && k->state != NULL && k->rin != NULL
-        && k->given != NULL && k->taken != NULL
-        && (k->sweep != NULL || purpose != ADX_SWEEP);
+        && k->state != NULL && k->io.rin != NULL
+        && k->io.given != NULL && k->io.taken != NULL
+        && (k->sweep.memory != NULL || purpose != ADX_SWEEP);
 }
 
 // Places the numbers of a step behind the state. If the scan is lean, the
@@ -93,17 +93,17 @@ static bool adx_take_stepping(adx_stepping *k, adx_purpose purpose)
 static void adx_place_numbers(adx_stepping *k)
 {
     const adx_scan *c = k->scan;
-    k->lean = adx_is_lean(c);
-    k->in = k->lean ? adx_window_of(k)
+    k->io.lean = adx_is_lean(c);
+    k->io.in = k->io.lean ? adx_window_of(k)
           : (ad_real *)(void *)(k->state + adx_state_bytes(c));
-    k->out = k->in + c->in;
-    k->in_next = k->out + c->out;
-    k->rout = k->rin + c->in + c->captured.n;
-    adx_point_at(k, k->rin, k->rout);
-    memset(k->in, 0, c->in * sizeof *k->in);
-    for (size_t i = 0; i < c->parameters; i++)
-        k->in[c->in - 1 - c->parameters + i] = c->value[c->data + i];
-    k->stale = true;
+    k->io.out = k->io.in + c->n.in;
+    k->io.in_next = k->io.out + c->n.out;
+    k->io.rout = k->io.rin + c->n.in + c->captured.n;
+    adx_point_at(k, k->io.rin, k->io.rout);
+    memset(k->io.in, 0, c->n.in * sizeof *k->io.in);
+    for (size_t i = 0; i < c->n.parameters; i++)
+        k->io.in[c->n.in - 1 - c->n.parameters + i] = c->value[c->n.data + i];
+    k->io.stale = true;
 }
 
 // Takes memory for a run of steps, and enters its stage. Pairs with
@@ -111,8 +111,8 @@ static void adx_place_numbers(adx_stepping *k)
 static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
                                adx_purpose purpose)
 {
-    *k = (adx_stepping){ .scan = c, .first = purpose == ADX_RUN,
-                         .pull = adx_stage_pull };
+    *k = (adx_stepping){ .scan = c, .sweep = { .pull = adx_stage_pull },
+                         .first = purpose == ADX_RUN };
     if (!adx_take_stepping(k, purpose))
         return false;
     adx_place_numbers(k);
@@ -128,10 +128,10 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     }
     // A sweep carries this, in one piece of memory.
     if (purpose == ADX_SWEEP) {
-        k->f.carried = k->sweep;
-        k->f.weight = k->sweep + c->window;
+        k->f.carried = k->sweep.memory;
+        k->f.weight = k->sweep.memory + c->n.window;
         k->f.product = k->f.weight + adx_frame_size(c);
-        k->room = k->f.product + adx_frame_size(c);
+        k->sweep.room = k->f.product + adx_frame_size(c);
     }
     return true;
 }

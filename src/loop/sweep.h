@@ -25,10 +25,10 @@
 // oldest rows become 0, since nothing has been added to them.
 static void adx_shift_back(const adx_scan *c, ad_real window[])
 {
-    for (size_t i = 0; c->flat && i < c->window; i++)
+    for (size_t i = 0; c->shape.flat && i < c->n.window; i++)
         window[i] = 0;
-    for (size_t j = 0; !c->flat && j < c->states; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; !c->shape.flat && j < c->n.states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         ad_real *row = window + l->base;
         memmove(row + l->size, row, (l->depth - 1) * l->size * sizeof *row);
         memset(row, 0, l->size * sizeof *row);
@@ -39,10 +39,10 @@ static void adx_shift_back(const adx_scan *c, ad_real window[])
 static void adx_spread_step(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    for (size_t i = 0; i < c->state_pieces; i++)
-        adx_add_few(c->piece[i].size, k->f.product + c->piece[i].at,
-                    k->f.carried + c->piece[i].from);
-    adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
+    for (size_t i = 0; i < c->shape.state_pieces; i++)
+        adx_add_few(c->shape.piece[i].size, k->f.product + c->shape.piece[i].at,
+                    k->f.carried + c->shape.piece[i].from);
+    adx_spread_given(c, s, k->f.product, k->f.dx + c->n.window);
 }
 
 // Reverses step s, whose state is the current one. If all weights are 0, only
@@ -51,22 +51,22 @@ static bool adx_reverse_scan(void *user, size_t s)
 {
     adx_stepping *k = (adx_stepping *)user;
     adx_scan *c = k->scan;
-    ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
+    ad_real *outside = k->f.dx + c->n.window + c->n.data + c->n.parameters;
     bool any = adx_weigh(c, s, &k->f, k->f.carried);
     adx_shift_back(c, k->f.carried);
     if (!any && !c->always)
         return true;
     adx_gather_step(k, s);
-    if (k->marks || !adx_replay_step(k, s)) {
+    if (k->sweep.marks || !adx_replay_step(k, s)) {
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
-            k->status = k->pull(k->stage, c->out, k->rout, k->f.weight,
-                                c->in - 1, k->rin, k->f.product, &c->captured,
-                                outside);
+            k->status = k->sweep.pull(k->stage, c->n.out, k->io.rout,
+                                      k->f.weight, c->n.in - 1, k->io.rin,
+                                      k->f.product, &c->captured, outside);
     }
     if (k->status == ADREV_OK)
         adx_spread_step(k, s);
-    return k->status == ADREV_OK && !k->again;
+    return k->status == ADREV_OK && !k->replay.again;
 }
 
 // The last rows are results of the scan. Writes their adjoints into the window
@@ -74,9 +74,9 @@ static bool adx_reverse_scan(void *user, size_t s)
 static void adx_last_rows(const adx_scan *c, ad_real window[],
                           const ad_real from[], ad_real to[])
 {
-    for (size_t j = 0; j < c->states; j++) {
-        const adx_slice *l = &c->slice[j];
-        for (size_t i = 0; l->last && i < l->depth * l->size; i++)
+    for (size_t j = 0; j < c->n.states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
+        for (size_t i = 0; l->last && i < adx_slice_numbers(l); i++)
             if (from != NULL)
                 window[l->base + i] = *from++;
             else
@@ -90,8 +90,8 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
                              ad_real adjoint[], const ad_real tangent[])
 {
     size_t first = c->plan.first;
-    for (size_t j = 0; j < c->states; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; j < c->n.states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         for (size_t r = 0; r + first < l->depth; r++)
             for (size_t i = 0; i < l->size; i++) {
                 size_t now = l->base + r * l->size + i;
@@ -111,26 +111,26 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
 static void adx_mark_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
-    size_t told = c->plan.first * c->told;
+    size_t told = c->plan.first * c->n.told;
     bool any = false;
-    for (size_t j = 0; j < c->states; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; j < c->n.states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         size_t initial = l->depth > c->plan.first ? l->depth - c->plan.first
                                                   : 0;
-        for (size_t i = initial * l->size; i < l->depth * l->size; i++)
+        for (size_t i = initial * l->size; i < adx_slice_numbers(l); i++)
             any = any || k->f.carried[l->base + i] != 0;
     }
     for (size_t i = 0; i < told; i++)
         any = any || k->f.dy[i] != 0;
     if (!any)
         return;
-    for (size_t i = 0; i + 1 < c->in; i++)
+    for (size_t i = 0; i + 1 < c->n.in; i++)
         k->f.product[i] = 1;
     for (size_t s = 0; s < c->plan.first; s++)
-        adx_spread_given(c, s, k->f.product, k->f.dx + c->window);
-    for (size_t i = 0; i < c->window; i++)
+        adx_spread_given(c, s, k->f.product, k->f.dx + c->n.window);
+    for (size_t i = 0; i < c->n.window; i++)
         k->f.dx[i] = 1;
-    ad_real *outside = k->f.dx + c->window + c->data + c->parameters;
+    ad_real *outside = k->f.dx + c->n.window + c->n.data + c->n.parameters;
     for (size_t i = 0; i < c->captured.n; i++)
         outside[i] = 1;
 }
@@ -141,8 +141,8 @@ static void adx_begin_frame(const adx_scan *c, adx_frame *f, const ad_real dy[],
 {
     f->dy = dy;
     f->dx = dx;
-    memset(f->carried, 0, c->window * sizeof *f->carried);
-    adx_last_rows(c, f->carried, dy + c->steps * c->told, NULL);
+    memset(f->carried, 0, c->n.window * sizeof *f->carried);
+    adx_last_rows(c, f->carried, dy + c->steps * c->n.told, NULL);
 }
 
 // Goes from the adjoints of the results to those of the inputs, which are added
@@ -154,7 +154,7 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     if (c->plan.first < c->steps
         && !adx_go_back(&c->plan, 0, 0, c->steps, true))
         return false;
-    if (k->marks && c->plan.first > 0)
+    if (k->sweep.marks && c->plan.first > 0)
         adx_mark_cut(k);
     adx_initial_rows(c, k->f.carried, dx, NULL);
     return true;
@@ -168,17 +168,17 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     adx_stepping k;
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
-        k.pull = pull;
-        k.marks = pull != adx_stage_pull;
+        k.sweep.pull = pull;
+        k.sweep.marks = pull != adx_stage_pull;
         c->plan.reverse = adx_reverse_scan;
         c->plan.resume = NULL;
-        if (adx_is_resumed(c) && !k.marks)
+        if (adx_is_resumed(c) && !k.sweep.marks)
             ok = adx_begin_resuming(&k, dy, dx);
-        if (!c->swept)
-            c->known = adx_is_varying(c) ? 0 : c->replays->paths;
+        if (!c->replay.swept)
+            c->replay.known = adx_is_varying(c) ? 0 : c->replay.used->paths;
         ok = ok && adx_reverse_steps(&k, dy, dx);
     }
-    *again = k.again;
+    *again = k.replay.again;
     adx_end_stepping(&k);
     return ok;
 }
@@ -198,10 +198,10 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
         memset(dx, 0, n * sizeof *dx);
         ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
-    if (ok && pull == adx_stage_pull && !c->swept) {
+    if (ok && pull == adx_stage_pull && !c->replay.swept) {
         c->plan.swept = true;
-        c->swept = !adx_is_resumed(c);
-        c->limit = c->replays->paths;
+        c->replay.swept = !adx_is_resumed(c);
+        c->replay.limit = c->replay.used->paths;
     }
     adx_end_sweep(&c->of);
     return ok;
@@ -209,59 +209,67 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
 
 /* --- several directions --------------------------------------------------- */
 
+// A sweep in several directions, with a frame for each.
+typedef struct adx_row_sweep {
+    adx_stepping k;             // whoever has it as user has all of this
+    adx_frame *row;             // [rows]
+    size_t rows;
+} adx_row_sweep;
+
 // Reverses step s in all directions: their weights lie side by side, and so do
 // the products.
 static bool adx_reverse_rows(void *user, size_t s)
 {
+    const adx_row_sweep *all = (const adx_row_sweep *)user;
     adx_stepping *k = (adx_stepping *)user;
     adx_scan *c = k->scan;
-    const adx_frame *first = &k->row[0];
-    const size_t inputs = c->window + c->data + c->parameters + c->captured.n;
+    const adx_frame *first = &all->row[0];
+    const size_t outside = c->n.window + c->n.data + c->n.parameters;
     bool any = c->always;
-    for (size_t r = 0; r < k->rows; r++) {
-        any |= adx_weigh(c, s, &k->row[r], k->row[r].carried);
-        adx_shift_back(c, k->row[r].carried);
+    for (size_t r = 0; r < all->rows; r++) {
+        any |= adx_weigh(c, s, &all->row[r], all->row[r].carried);
+        adx_shift_back(c, all->row[r].carried);
     }
     if (!any)
         return true;
     adx_gather_step(k, s);
     adx_run_step(k, true);
-    memset(first->product, 0, k->rows * (c->in - 1) * sizeof *first->product);
+    memset(first->product, 0,
+           all->rows * (c->n.in - 1) * sizeof *first->product);
     if (k->status == ADREV_OK)
-        k->status = adx_stage_pull_rows(k->stage, k->rows, c->out, k->rout,
-            first->weight, c->in - 1, k->rin, first->product, c->in - 1,
-            &c->captured, first->dx + inputs - c->captured.n, inputs);
-    for (size_t r = 0; k->status == ADREV_OK && r < k->rows; r++) {
-        k->f = k->row[r];
+        k->status = adx_stage_pull_rows(k->stage, all->rows, c->n.out,
+            k->io.rout, first->weight, c->n.in - 1, k->io.rin, first->product,
+            c->n.in - 1, &c->captured, first->dx + outside,
+            outside + c->captured.n);
+    for (size_t r = 0; k->status == ADREV_OK && r < all->rows; r++) {
+        k->f = all->row[r];
         adx_spread_step(k, s);
     }
     return k->status == ADREV_OK;
 }
 
-// Makes the frames of so many directions, in one piece of memory: *room, to be
-// freed. False: there is none.
-static bool adx_make_frames(adx_stepping *k, size_t rows, size_t m,
-                          const ad_real dy[], size_t n, ad_real dx[],
-                          adx_frame **room)
+// Makes the frames of all directions, in one piece of memory with their
+// numbers. False: there is none.
+static bool adx_make_frames(adx_row_sweep *all, size_t m, const ad_real dy[],
+                            size_t n, ad_real dx[])
 {
-    const adx_scan *c = k->scan;
-    const size_t in = c->in - 1;
-    size_t numbers = (c->window + c->out + in) * sizeof *dx;
-    *room = (adx_frame *)adx_take(&c->of.memory, rows,
-                                  sizeof **room + numbers);
-    if (*room == NULL)
+    const adx_scan *c = all->k.scan;
+    const size_t rows = all->rows;
+    const size_t in = c->n.in - 1;
+    size_t numbers = (c->n.window + c->n.out + in) * sizeof *dx;
+    all->row = (adx_frame *)adx_take(&c->of.memory, rows,
+                                     sizeof *all->row + numbers);
+    if (all->row == NULL)
         return false;
-    ad_real *carried = (ad_real *)(void *)(*room + rows);
-    ad_real *weight = carried + rows * c->window;
-    ad_real *product = weight + rows * c->out;
+    ad_real *carried = (ad_real *)(void *)(all->row + rows);
+    ad_real *weight = carried + rows * c->n.window;
+    ad_real *product = weight + rows * c->n.out;
     for (size_t r = 0; r < rows; r++) {
-        (*room)[r] = (adx_frame){ .carried = carried + r * c->window,
-                                  .weight = weight + r * c->out,
-                                  .product = product + r * in };
-        adx_begin_frame(c, &(*room)[r], dy + r * m, dx + r * n);
+        all->row[r] = (adx_frame){ .carried = carried + r * c->n.window,
+                                   .weight = weight + r * c->n.out,
+                                   .product = product + r * in };
+        adx_begin_frame(c, &all->row[r], dy + r * m, dx + r * n);
     }
-    k->row = *room;
-    k->rows = rows;
     return true;
 }
 
@@ -269,20 +277,21 @@ static bool adx_make_frames(adx_stepping *k, size_t rows, size_t m,
 static bool adx_sweep_rows(adx_scan *c, size_t rows, size_t m,
                            const ad_real dy[], size_t n, ad_real dx[])
 {
-    adx_stepping k;
-    adx_frame *room = NULL;
-    bool ok = adx_begin_stepping(&k, c, ADX_SWEEP)
-           && adx_make_frames(&k, rows, m, dy, n, dx, &room);
+    adx_row_sweep all;
+    all.row = NULL;
+    all.rows = rows;
+    bool ok = adx_begin_stepping(&all.k, c, ADX_SWEEP)
+           && adx_make_frames(&all, m, dy, n, dx);
     c->plan.reverse = adx_reverse_rows;
     c->plan.reverse_some = NULL;
     c->plan.resume = NULL;
     if (ok && c->plan.first < c->steps)
         ok = adx_go_back(&c->plan, 0, 0, c->steps, true);
     for (size_t r = 0; ok && r < rows; r++)
-        adx_initial_rows(c, room[r].carried, room[r].dx, NULL);
-    c->swept |= ok;
-    adx_drop(&c->of.memory, room);
-    adx_end_stepping(&k);
+        adx_initial_rows(c, all.row[r].carried, all.row[r].dx, NULL);
+    c->replay.swept |= ok;
+    adx_drop(&c->of.memory, all.row);
+    adx_end_stepping(&all.k);
     return ok;
 }
 
@@ -314,11 +323,11 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
 static void adx_gather_tangents(adx_stepping *k, size_t s)
 {
     const adx_scan *c = k->scan;
-    adx_gather_taps(c, s, k->f.carried, k->f.dy + c->window, k->f.weight);
-    const ad_real *given = k->f.dy + c->window + c->data;
-    size_t others = c->parameters + c->captured.n;
+    adx_gather_taps(c, s, k->f.carried, k->f.dy + c->n.window, k->f.weight);
+    const ad_real *given = k->f.dy + c->n.window + c->n.data;
+    size_t others = c->n.parameters + c->captured.n;
     for (size_t i = 0; i < others; i++)
-        k->f.weight[c->in - 1 - c->parameters + i] = given[i];
+        k->f.weight[c->n.in - 1 - c->n.parameters + i] = given[i];
 }
 
 // Runs step s with tangents: those of what it returns are in `product`, and
@@ -330,14 +339,14 @@ static bool adx_push_step(adx_stepping *k, size_t s)
     adx_gather_tangents(k, s);
     k->stop = adx_run_step(k, true);
     if (k->status == ADREV_OK)
-        k->status = adx_stage_push(k->stage, c->out, k->rout, k->f.product,
-                                   c->in - 1, k->rin, k->f.weight, &c->captured,
-                                   k->room);
+        k->status = adx_stage_push(k->stage, c->n.out, k->io.rout,
+                                   k->f.product, c->n.in - 1, k->io.rin,
+                                   k->f.weight, &c->captured, k->sweep.room);
     if (k->status != ADREV_OK)
         return false;
-    for (size_t i = 0; i < c->out; i++)
-        k->out[i] = k->rout[i].v;
-    adx_shift_window(c, adx_window_of(k), k->out);
+    for (size_t i = 0; i < c->n.out; i++)
+        k->io.out[i] = k->io.rout[i].v;
+    adx_shift_window(c, adx_window_of(k), k->io.out);
     adx_shift_window(c, k->f.carried, k->f.product);
     return true;
 }
@@ -353,7 +362,7 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
         if (s < c->plan.first) {
             if (!adx_advance_scan(k, s))
                 return false;
-            for (size_t i = 0; i < c->told; i++)
+            for (size_t i = 0; i < c->n.told; i++)
                 *dy++ = 0;
             continue;
         }
@@ -378,7 +387,7 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
         k.f.dy = dx;
-        memset(k.f.carried, 0, c->window * sizeof *k.f.carried);
+        memset(k.f.carried, 0, c->n.window * sizeof *k.f.carried);
         ok = (c->steps == 0 || adx_fetch_state(&c->plan, &c->plan.level[0], 0))
           && adx_push_steps(&k, dy);
     }
@@ -393,12 +402,12 @@ static void adx_free_scan(adx_staged *of)
     ad_allocator memory = c->of.memory;
     adx_spare_states(c);
     adx_free_timetable(&c->plan);
-    adx_free_paths(&c->own_replays);
+    adx_free_paths(&c->replay.own);
     adx_free_stage(c->of.stage);
     adx_free_captured(&memory, &c->captured);
-    adx_drop(&memory, c->slice);
-    adx_drop(&memory, c->piece);
-    adx_drop(&memory, c->given);
+    adx_drop(&memory, c->shape.slice);
+    adx_drop(&memory, c->shape.piece);
+    adx_drop(&memory, c->shape.given);
     adx_drop(&memory, c->value);
     adx_drop(&memory, c->untraced_first);
     adx_drop(&memory, c);

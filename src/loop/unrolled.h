@@ -36,20 +36,20 @@ static ad_rev adx_without_derivative(ad_rev x)
 static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
 {
     const adx_scan *c = u->k.scan;
-    ad_rev *in = u->k.rin;
-    for (size_t i = 0; i < c->pieces; i++) {
-        const adx_piece *p = &c->piece[i];
-        const ad_rev *from = i < c->state_pieces ? u->window + p->from
+    ad_rev *in = u->k.io.rin;
+    for (size_t i = 0; i < c->shape.pieces; i++) {
+        const adx_piece *p = &c->shape.piece[i];
+        const ad_rev *from = i < c->shape.state_pieces ? u->window + p->from
             : u->data + p->from + (ptrdiff_t)s * p->move;
         for (size_t w = 0; w < p->size; w++)
             in[p->at + w] = from[w];
     }
-    for (size_t i = 0; i < c->parameters; i++)
-        in[c->in - 1 - c->parameters + i] = u->d->parameter[i];
-    in[c->in - 1] = adx_passive((ad_real)s);
-    for (size_t i = 0; constant && i < c->in; i++)
+    for (size_t i = 0; i < c->n.parameters; i++)
+        in[c->n.in - 1 - c->n.parameters + i] = u->d->parameter[i];
+    in[c->n.in - 1] = adx_passive((ad_real)s);
+    for (size_t i = 0; constant && i < c->n.in; i++)
         in[i] = adx_without_derivative(in[i]);
-    u->k.index = s;
+    u->k.io.index = s;
     c->report->evaluations++;
 }
 
@@ -58,13 +58,13 @@ static void adx_unrolled_inputs(adx_unrolled *u, size_t s, bool constant)
 static bool adx_unrolled_results(adx_unrolled *u)
 {
     const adx_scan *c = u->k.scan;
-    const ad_rev *out = u->k.rout;
+    const ad_rev *out = u->k.io.rout;
     if (!u->counting
         && !adx_extend(&c->of.memory, (void **)&u->told, &u->room,
-                       u->n + c->told, sizeof *u->told))
+                       u->n + c->n.told, sizeof *u->told))
         return false;
-    for (size_t j = 0; j < c->states + c->outputs; j++) {
-        const adx_slice *l = &c->slice[j];
+    for (size_t j = 0; j < c->n.states + c->n.outputs; j++) {
+        const adx_slice *l = &c->shape.slice[j];
         ad_rev *row = u->window + l->base;
         size_t rest = l->depth > 0 ? (l->depth - 1) * l->size : 0;
         if (l->depth > 0)
@@ -107,11 +107,11 @@ static ad_status adx_unroll(adx_unrolled *u, size_t first)
     while (c->steps < u->d->steps && !stop) {
         bool constant = c->steps < first;
         adx_unrolled_inputs(u, c->steps, constant);
-        stop = adx_call_step(k, k->rin, k->rout);
+        stop = adx_call_step(k, k->io.rin, k->io.rout);
         if (k->status != ADREV_OK)
             return k->status;
-        for (size_t i = 0; constant && i < c->out; i++)
-            k->rout[i] = adx_without_derivative(k->rout[i]);
+        for (size_t i = 0; constant && i < c->n.out; i++)
+            k->io.rout[i] = adx_without_derivative(k->io.rout[i]);
         if (!adx_unrolled_results(u))
             return ADREV_ENOMEM;
         c->steps++;
@@ -144,13 +144,14 @@ static void adx_unrolled_hand_out(adx_unrolled *u)
     const adx_scan *c = u->k.scan;
     const ad_scan_desc *d = u->d;
     const ad_rev *told = u->told;
-    for (size_t j = 0; j < d->states; j++)
-        for (size_t i = 0; d->state[j].last != NULL
-             && i < c->slice[j].depth * c->slice[j].size; i++)
-            d->state[j].last[i] = u->window[c->slice[j].base + i];
+    for (size_t j = 0; j < d->states; j++) {
+        const adx_slice *l = &c->shape.slice[j];
+        for (size_t i = 0; l->last && i < adx_slice_numbers(l); i++)
+            d->state[j].last[i] = u->window[l->base + i];
+    }
     adx_hand_out_steps(d, c->steps, told);
-    if (c->untraced > 0)
-        memcpy(d->untraced, u->k.state, c->untraced);
+    if (c->n.untraced > 0)
+        memcpy(d->untraced, u->k.state, c->n.untraced);
 }
 
 // Unrolls a scan. The scan that is made for it only describes the steps.
@@ -163,13 +164,13 @@ static ad_status adx_unrolled_scan(const ad_scan_desc *d, ad_vector_fn *f,
     if (c == NULL)
         return ADREV_ENOMEM;
     ad_allocator memory = c->of.memory;
-    c->f = f;
+    c->call.f = f;
     ad_status status = ADREV_ENOMEM;
     bool begun = adx_begin_stepping(&u.k, c, ADX_UNROLL);
-    u.window = (ad_rev *)adx_take(&memory, c->window + c->data,
+    u.window = (ad_rev *)adx_take(&memory, c->n.window + c->n.data,
                                   sizeof *u.window);
     if (begun && u.window != NULL) {
-        u.data = u.window + c->window;
+        u.data = u.window + c->n.window;
         status = adx_unroll_all(&u);
     }
     if (status == ADREV_OK)
