@@ -2442,6 +2442,7 @@ static adx_context adx_none ADX_UNUSED;
 ADX_EXTERN adx_context adx_none;            // where no tape is current
 #endif
 #ifdef ADREV_CURRENT
+// The context is what a tape begins with.
 ADX_INLINE adx_context *adx_context_of_task(void)
 {
     ad_tape *t = ADREV_CURRENT;
@@ -7530,6 +7531,8 @@ ADX_INLINE ad_real *adx_derivative(const ad_tape *t, ad_real a[], ad_rev x,
     return &a[x.seq * W];
 }
 
+// Reads the adjoints or tangents of x. `run`: all are values of t, with ids one
+// after the other, so theirs lie in a row.
 static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
                             ad_real adj[], bool run, ad_real to[])
 {
@@ -8979,7 +8982,10 @@ ADX_PARTIALS(ADX_DEFINE_PARTIAL)
 ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
 // ADX_DO(code, value), of x, y and z, for every operation of one result but
-// chain: whether a zero absorbs there is for the place of use to say.
+// chain: whether a zero absorbs there is for the place of use to say. ADX_DO is a
+// name that each place defines, and not an argument, because ADREV_OPS gives its
+// visitor the columns of a row and nothing else: ADX_EVERY_ROW cannot be told
+// whom to pass them on to.
 #define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
 #define ADX_EVERY_ROW(name, ...)  ADX_DO(ADREV_OP_##name, adx_f_##name(x, y, z))
 #define ADX_EVERY_DERIVED(name, ...)                                        \

@@ -78,12 +78,28 @@ known=$(sed -n '/^STATUSES = /,/)/p' python/adrev.py | grep -o '"[A-Z]*"' \
 grep -q "^SERIES = \"${version%.*}\"" python/adrev.py \
     || say "python/adrev.py: SERIES is not ${version%.*}"
 
-# Files that comments point to exist.
-for file in $(grep -ohE '\b(tests|examples|bench|docs|tools|adapters)/[a-z0-9_/]+\.[a-z]+' \
-              adrev*.h README.md CHANGELOG.md docs/behaviour/*.md \
+# Files that comments and documents point to exist.
+documents="README.md CONTRIBUTING.md docs/behaviour/*.md
+           $(ls docs/*.md | grep -v /tests.md)"
+# shellcheck disable=SC2086  # a list
+for file in $(grep -ohE '\b(tests|examples|bench|docs|tools|adapters|port)/[a-z0-9_/]+\.[a-z]+' \
+              adrev*.h CHANGELOG.md $documents \
               $(ls adapters/*.h 2> /dev/null) \
               | sort -u); do
     [ -e "$file" ] || say "$file is mentioned and does not exist"
+done
+
+# So do the names in documents. (What a macro pastes together, adx_rec_##N, is
+# known by its beginning.)
+names='\b(ad|adx|ADREV|ADX)_[A-Za-z0-9_]+'
+grep -ohE "$names" src/*.h src/*/*.h adapters/*.h tests/support/*.h \
+    port/*.[ch] python/*.py | sort -u > build/names
+# shellcheck disable=SC2086  # a list
+for name in $(grep -ohE "$names" $documents | sort -u \
+              | grep -vxFf build/names); do
+    grep -q "^$name" build/names \
+        || say "the name $name is mentioned and does not exist:" \
+               "$(grep -lw "$name" $documents | tr '\n' ' ')"
 done
 
 # Cases that tests cite, "S24", and files of cases.

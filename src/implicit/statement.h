@@ -47,6 +47,8 @@ static bool adx_implicit_tangent(const adx_implicit_point *at,
     return true;
 }
 
+// pb -= l dg/dp, since dx/dp = -J^-1 dg/dp. In `wide` this part, of n = q numbers
+// here, lies behind that of the m unknowns.
 static bool adx_implicit_pullback(const void *saved, size_t m,
                                   const ad_real dy[], size_t n, ad_real dx[])
 {

@@ -62,6 +62,7 @@ static adx_context adx_none ADX_UNUSED;
 ADX_EXTERN adx_context adx_none;            // where no tape is current
 #endif
 #ifdef ADREV_CURRENT
+// The context is what a tape begins with.
 ADX_INLINE adx_context *adx_context_of_task(void)
 {
     ad_tape *t = ADREV_CURRENT;

@@ -46,6 +46,8 @@ ADX_INLINE ad_real *adx_derivative(const ad_tape *t, ad_real a[], ad_rev x,
     return &a[x.seq * W];
 }
 
+// Reads the adjoints or tangents of x. `run`: all are values of t, with ids one
+// after the other, so theirs lie in a row.
 static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
                             ad_real adj[], bool run, ad_real to[])
 {
