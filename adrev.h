@@ -286,7 +286,7 @@
 
 // Sweeps of several directions work on vectors, where there are registers for
 // them. Without these a sweep takes the directions one by one, with less code.
-#if (defined __GNUC__ || defined __clang__)                                 \
+#if !ADREV_FIXED && (defined __GNUC__ || defined __clang__)                 \
     && (UINTPTR_MAX > 0xffffffff || defined __SSE2__ || defined __ARM_NEON  \
         || defined __wasm_simd128__ || defined __ALTIVEC__)
 #define ADX_LANES 1
@@ -5882,13 +5882,26 @@ ADX_COLD static void adx_note_site(ad_real v)
         memcpy(op, &site, sizeof site);
 }
 
+// Whether n values without an entry fit, for certain. c is the current context.
+static inline bool adx_have_room(const ad_tape *t, const adx_context *c,
+                                 size_t n)
+{
+#if ADREV_FIXED
+    (void)t; (void)c;
+    return adx_room(n * sizeof(ad_real));
+#else
+    return c->reserved == 0 && !adx_has_fixed_memory(t)
+        && c->seq + n <= ADX_BLOCK_MOST;
+#endif
+}
+
 // Adds n inputs at the start of a recording, where they need no entry. False,
 // and nothing done: there is an entry already, or something might go wrong
-// (fixed memory, a limit).
+// (little room, a limit).
 ADX_FAST bool adx_add_leading_inputs(ad_tape *t, adx_context *c, size_t n)
 {
-    if (c->head != t->start || c->reserved != 0 || adx_has_fixed_memory(t)
-        || c->seq + n > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
+    if (c->head != t->start || !adx_have_room(t, c, n)
+        || ADREV_VALUES < (uint32_t)1 << 31)
         return false;
     t->lead += n;
     c->seq += n;
@@ -5986,17 +5999,19 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
         return;
     }
     size_t first = adx_add_inputs(&adx_now, n);
-    uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
+    size_t job = first == 0 ? 0 : adx_now.job;
 
     for (size_t i = 0; ADREV_DEBUG && first != 0 && i < n; i++)
         adx_stop_at(x[i]);
     if (!ADREV_FIXED && first != 0 && n > 8) {
-        adx_name_run(n, x, out, id);
+        adx_name_run(n, x, out, adx_compound(job, first));
         return;
     }
+    const size_t step = first != 0;
     for (size_t i = 0; i < n; i++, out++) {     // few: without a call (mul)
         ADX_OPAQUE(out);
-        adx_name(out, x[i], first == 0 ? 0 : id + i);
+        adx_name(out, x[i], adx_compound(job, first));
+        first += step;
     }
 }
 
@@ -7099,7 +7114,7 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
  *
  *   needs   number/recording tape/layout tape/entries tape/walk
  *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
- *           adx_reverse_extended adx_leap_of adx_reverse adx_reverse_1
+ *           adx_reverse_extended adx_leap_of adx_reverse_1 adx_reverse
  *           adx_sweep_fn ADX_FOR_WIDTH adx_sweep adx_forward_extended
  *           adx_forward adx_forward_1
  * ========================================================================== */
@@ -7146,11 +7161,6 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
         return;
     }
     const adx_operand *p = op + n;
-    if (ADREV_FIXED) {
-        while (p > op)
-            adx_spread_one(adj, --p, a);
-        return;
-    }
     if (n & 1)
         adx_spread_one(adj, --p, a);
     while (p > op) {            // in pairs: particles, bench/, 13 % faster
@@ -7257,6 +7267,37 @@ static adx_leap *adx_leap_of(const adx_operand *op)
     return leap;
 }
 
+#if ADREV_FIXED
+// All of fixed memory is one block. y: behind the adjoint of the next value.
+static bool adx_reverse_1(const ad_tape *t, ad_real adj[])
+{
+    const adx_operand *op = t->rest.op;
+    const uint16_t *head = t->rest.head;
+    const uint16_t *end = t->floor.adx_block == NULL
+                        ? t->start : (const uint16_t *)t->floor.adx_head;
+    ad_real *y = &adj[t->rest.seq] + 1;
+
+    while (head < end) {
+        const unsigned header = *head++;
+        if (ADX_UNLIKELY(header & ADX_OTHER)) {
+            op -= adx_operands(header, op - 1);
+            y -= adx_values(header, op);
+            if (ADREV_FIXED < 2 && header == ADX_EXTENDED
+                && !adx_reverse_extended(t, NULL, op, adj, 1))
+                return false;
+            continue;
+        }
+        op -= header & ADX_COUNT;
+        const ad_real a = *--y;
+        adx_spread(adj, op, header & ADX_COUNT, a);
+        if (header & ADX_SUM) {
+            ADX_OPAQUE(y);      // a branch: it takes less than what gcc makes
+            y[-1] += a;
+        }
+    }
+    return true;
+}
+#else
 // Sweeps a stretch; s NULL: all of the tape above its floor. Operands and
 // headers are read from the end of each block, block by block.
 ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
@@ -7280,10 +7321,10 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             if (header & ADX_OTHER) {
                 op -= adx_operands(header, op - 1);
                 k -= adx_values(header, op);
-                if (ADREV_FIXED < 2 && header == ADX_EXTENDED
+                if (header == ADX_EXTENDED
                     && !adx_reverse_extended(t, s, op, adj, W))
                     return false;
-                if (!ADREV_FIXED && header == ADX_LEAP) {
+                if (header == ADX_LEAP) {
                     adx_leap *leap = adx_leap_of(op);
                     if (!leap->reverse(leap, W))
                         return false;
@@ -7307,9 +7348,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             adx_spread(adj, op, header & ADX_COUNT, a);
             // A running sum: the value before has partial 1. Its adjoint is
             // this one plus what other statements contributed. Go on with it.
-            if (ADREV_FIXED && (header & ADX_SUM))
-                adj[k] += a;
-            while (!ADREV_FIXED && (header & ADX_SUM)) {
+            while (header & ADX_SUM) {
 #if ADREV_COUNT
                 if (a != 0)
                     adx_count_reverse(1, adj[k]);
@@ -7327,7 +7366,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
         }
         if (leapt)
             continue;
-        if (ADREV_FIXED || b == floor)
+        if (b == floor)
             break;
         b = b->prev;
         if (b != NULL) {
@@ -7353,13 +7392,19 @@ static bool adx_reverse_8(const ad_tape *t, ad_real adj[])
     return adx_reverse(t, NULL, adj, 8);
 }
 
+#endif
+
 typedef bool adx_sweep_fn(const ad_tape *t, ad_real a[]);
 
 // The copy of a sweep for W directions, of a whole tape or of a stretch. (With
 // one copy for both, which is told at run time, nn takes 9 % longer with clang
 // 14.)
+#if ADREV_FIXED
+#define ADX_FOR_WIDTH(W, sweep) ((void)(W), sweep##_1)
+#else
 #define ADX_FOR_WIDTH(W, sweep)                                             \
     ((W) == 8 ? sweep##_8 : (W) == 4 ? sweep##_4 : sweep##_1)
+#endif
 
 // The user's functions find no tape current: what they record must not move
 // what is being swept.
@@ -7475,6 +7520,7 @@ static bool adx_forward_1(const ad_tape *t, ad_real tan[])
     return adx_forward(t, NULL, tan, 1);
 }
 
+#if !ADREV_FIXED
 static bool adx_forward_4(const ad_tape *t, ad_real tan[])
 {
     return adx_forward(t, NULL, tan, 4);
@@ -7484,6 +7530,7 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 {
     return adx_forward(t, NULL, tan, 8);
 }
+#endif
 
 /* === sweep/queries ==========================================================
  * Gradients, pullbacks, pushforwards and Jacobians of a recording.
@@ -7546,6 +7593,23 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
             to[j] = adj[x[j].seq];
 }
 
+// Whether all of x are of the newest segment. Values of older ones are valid,
+// too, but rare.
+ADX_FAST bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
+{
+#if ADX_WORDS
+    const uint64_t first = adx_compound((uint32_t)c->job, 1);
+    for (const ad_rev *end = x + n; x < end; x++)
+        if (adx_word(x) - first >= c->seq)
+            return false;
+#else
+    for (const ad_rev *end = x + n; x < end; x++)
+        if (x->job != c->job || x->seq > c->seq)
+            return false;
+#endif
+    return true;
+}
+
 // Whether x is one of the first `length` values of a segment.
 ADX_INLINE bool adx_is_early(const ad_rev *x, const adx_segment *s,
                               uint32_t length)
@@ -7562,14 +7626,10 @@ ADX_INLINE bool adx_is_early(const ad_rev *x, const adx_segment *s,
 ADX_SELDOM static ad_status adx_check_others(const ad_tape *t, size_t n,
                                              const ad_rev x[], bool some)
 {
-    const adx_segment *last = &t->segment[t->segments - 1];
-    const uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
     size_t constants = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (ADREV_FIXED && adx_is_early(&x[i], last, length))
-            continue;
-        else if (x[i].job == 0)
+        if (x[i].job == 0)
             constants++;
         else if (x[i].job == ADX_JOB_BEYOND)
             return ADREV_EBEYOND;
@@ -7593,7 +7653,8 @@ ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
     if (adx_no_array(n, x))
         return ADREV_ESHAPE;
     if (ADREV_FIXED)
-        return adx_check_others(t, n, x, some);
+        return adx_all_newest(adx_live(t), n, x)
+             ? ADREV_OK : adx_check_others(t, n, x, some);
     if (run && !adx_is_early(x, last, length))
         return adx_check_others(t, n, x, some);
     for (; i < n; i++)
@@ -7658,6 +7719,14 @@ ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
     for (; n >= 4 && !ADREV_FIXED; n -= 4, p += 4) {
         memcpy(p, none, sizeof none);
         ADX_OPAQUE(p);
+    }
+    if (ADREV_FIXED) {
+        for (ad_real *end = p + (n & ~(size_t)1); p < end; p += 2) {
+            p[0] = 0;
+            p[1] = 0;
+            ADX_OPAQUE(p);
+        }
+        n &= 1;
     }
     for (; n > 0; n--, p++) {
         *p = 0;
@@ -7730,17 +7799,6 @@ ADX_INLINE bool adx_is_few(const ad_tape *t)
     return adx_live(t)->seq <= ADX_FEW && t->block == t->first
         && t->status == ADREV_OK && !adx_is_observed(t)
         && adx_annex_of(t) == NULL;
-}
-
-// Whether all of x are of the newest segment. Values of older ones are valid,
-// too, but rare.
-ADX_INLINE bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
-{
-    const uint64_t first = adx_compound((uint32_t)c->job, 1);
-    for (const ad_rev *end = x + n; x < end; x++)
-        if (adx_word(x) - first >= c->seq)
-            return false;
-    return true;
 }
 
 // The gradient of a small tape, with adjoints on the stack. False: not possible
@@ -7887,12 +7945,14 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     size_t most = ADX_WIDEST;
     while (most > 1 && !adx_afford(t, adx_width(count, most)))
         most = most == 8 ? 4 : 1;
-    if (!adx_afford(t, adx_width(count, most)))
+    if (ADX_WIDEST > 1 && !adx_afford(t, adx_width(count, most)))
         return ADREV_ENOMEM;
 
     for (size_t i = 0; i < count;) {
         size_t width = adx_width(count - i, most);
         ad_real *a = adx_cleared(t, width, forward ? 0 : t->floor.adx_seq);
+        if (ADX_WIDEST == 1 && a == NULL)
+            return ADREV_ENOMEM;
         if (!(forward ? adx_columns(t, a, width, i, m, y, n, x, J)
                       : adx_rows(t, a, width, i, m, y, n, x, J)))
             return ADREV_EEXTERNAL;

@@ -188,7 +188,7 @@
 
 // Sweeps of several directions work on vectors, where there are registers for
 // them. Without these a sweep takes the directions one by one, with less code.
-#if (defined __GNUC__ || defined __clang__)                                 \
+#if !ADREV_FIXED && (defined __GNUC__ || defined __clang__)                 \
     && (UINTPTR_MAX > 0xffffffff || defined __SSE2__ || defined __ARM_NEON  \
         || defined __wasm_simd128__ || defined __ALTIVEC__)
 #define ADX_LANES 1

@@ -61,6 +61,23 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
             to[j] = adj[x[j].seq];
 }
 
+// Whether all of x are of the newest segment. Values of older ones are valid,
+// too, but rare.
+ADX_FAST bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
+{
+#if ADX_WORDS
+    const uint64_t first = adx_compound((uint32_t)c->job, 1);
+    for (const ad_rev *end = x + n; x < end; x++)
+        if (adx_word(x) - first >= c->seq)
+            return false;
+#else
+    for (const ad_rev *end = x + n; x < end; x++)
+        if (x->job != c->job || x->seq > c->seq)
+            return false;
+#endif
+    return true;
+}
+
 // Whether x is one of the first `length` values of a segment.
 ADX_INLINE bool adx_is_early(const ad_rev *x, const adx_segment *s,
                               uint32_t length)
@@ -77,14 +94,10 @@ ADX_INLINE bool adx_is_early(const ad_rev *x, const adx_segment *s,
 ADX_SELDOM static ad_status adx_check_others(const ad_tape *t, size_t n,
                                              const ad_rev x[], bool some)
 {
-    const adx_segment *last = &t->segment[t->segments - 1];
-    const uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
     size_t constants = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (ADREV_FIXED && adx_is_early(&x[i], last, length))
-            continue;
-        else if (x[i].job == 0)
+        if (x[i].job == 0)
             constants++;
         else if (x[i].job == ADX_JOB_BEYOND)
             return ADREV_EBEYOND;
@@ -108,7 +121,8 @@ ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
     if (adx_no_array(n, x))
         return ADREV_ESHAPE;
     if (ADREV_FIXED)
-        return adx_check_others(t, n, x, some);
+        return adx_all_newest(adx_live(t), n, x)
+             ? ADREV_OK : adx_check_others(t, n, x, some);
     if (run && !adx_is_early(x, last, length))
         return adx_check_others(t, n, x, some);
     for (; i < n; i++)
@@ -173,6 +187,14 @@ ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
     for (; n >= 4 && !ADREV_FIXED; n -= 4, p += 4) {
         memcpy(p, none, sizeof none);
         ADX_OPAQUE(p);
+    }
+    if (ADREV_FIXED) {
+        for (ad_real *end = p + (n & ~(size_t)1); p < end; p += 2) {
+            p[0] = 0;
+            p[1] = 0;
+            ADX_OPAQUE(p);
+        }
+        n &= 1;
     }
     for (; n > 0; n--, p++) {
         *p = 0;
@@ -245,17 +267,6 @@ ADX_INLINE bool adx_is_few(const ad_tape *t)
     return adx_live(t)->seq <= ADX_FEW && t->block == t->first
         && t->status == ADREV_OK && !adx_is_observed(t)
         && adx_annex_of(t) == NULL;
-}
-
-// Whether all of x are of the newest segment. Values of older ones are valid,
-// too, but rare.
-ADX_INLINE bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
-{
-    const uint64_t first = adx_compound((uint32_t)c->job, 1);
-    for (const ad_rev *end = x + n; x < end; x++)
-        if (adx_word(x) - first >= c->seq)
-            return false;
-    return true;
 }
 
 // The gradient of a small tape, with adjoints on the stack. False: not possible
@@ -402,12 +413,14 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     size_t most = ADX_WIDEST;
     while (most > 1 && !adx_afford(t, adx_width(count, most)))
         most = most == 8 ? 4 : 1;
-    if (!adx_afford(t, adx_width(count, most)))
+    if (ADX_WIDEST > 1 && !adx_afford(t, adx_width(count, most)))
         return ADREV_ENOMEM;
 
     for (size_t i = 0; i < count;) {
         size_t width = adx_width(count - i, most);
         ad_real *a = adx_cleared(t, width, forward ? 0 : t->floor.adx_seq);
+        if (ADX_WIDEST == 1 && a == NULL)
+            return ADREV_ENOMEM;
         if (!(forward ? adx_columns(t, a, width, i, m, y, n, x, J)
                       : adx_rows(t, a, width, i, m, y, n, x, J)))
             return ADREV_EEXTERNAL;

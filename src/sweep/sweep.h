@@ -9,7 +9,7 @@
  *
  *   needs   number/recording tape/layout tape/entries tape/walk
  *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
- *           adx_reverse_extended adx_leap_of adx_reverse adx_reverse_1
+ *           adx_reverse_extended adx_leap_of adx_reverse_1 adx_reverse
  *           adx_sweep_fn ADX_FOR_WIDTH adx_sweep adx_forward_extended
  *           adx_forward adx_forward_1
  * ========================================================================== */
@@ -56,11 +56,6 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
         return;
     }
     const adx_operand *p = op + n;
-    if (ADREV_FIXED) {
-        while (p > op)
-            adx_spread_one(adj, --p, a);
-        return;
-    }
     if (n & 1)
         adx_spread_one(adj, --p, a);
     while (p > op) {            // in pairs: particles, bench/, 13 % faster
@@ -167,6 +162,37 @@ static adx_leap *adx_leap_of(const adx_operand *op)
     return leap;
 }
 
+#if ADREV_FIXED
+// All of fixed memory is one block. y: behind the adjoint of the next value.
+static bool adx_reverse_1(const ad_tape *t, ad_real adj[])
+{
+    const adx_operand *op = t->rest.op;
+    const uint16_t *head = t->rest.head;
+    const uint16_t *end = t->floor.adx_block == NULL
+                        ? t->start : (const uint16_t *)t->floor.adx_head;
+    ad_real *y = &adj[t->rest.seq] + 1;
+
+    while (head < end) {
+        const unsigned header = *head++;
+        if (ADX_UNLIKELY(header & ADX_OTHER)) {
+            op -= adx_operands(header, op - 1);
+            y -= adx_values(header, op);
+            if (ADREV_FIXED < 2 && header == ADX_EXTENDED
+                && !adx_reverse_extended(t, NULL, op, adj, 1))
+                return false;
+            continue;
+        }
+        op -= header & ADX_COUNT;
+        const ad_real a = *--y;
+        adx_spread(adj, op, header & ADX_COUNT, a);
+        if (header & ADX_SUM) {
+            ADX_OPAQUE(y);      // a branch: it takes less than what gcc makes
+            y[-1] += a;
+        }
+    }
+    return true;
+}
+#else
 // Sweeps a stretch; s NULL: all of the tape above its floor. Operands and
 // headers are read from the end of each block, block by block.
 ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
@@ -190,10 +216,10 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             if (header & ADX_OTHER) {
                 op -= adx_operands(header, op - 1);
                 k -= adx_values(header, op);
-                if (ADREV_FIXED < 2 && header == ADX_EXTENDED
+                if (header == ADX_EXTENDED
                     && !adx_reverse_extended(t, s, op, adj, W))
                     return false;
-                if (!ADREV_FIXED && header == ADX_LEAP) {
+                if (header == ADX_LEAP) {
                     adx_leap *leap = adx_leap_of(op);
                     if (!leap->reverse(leap, W))
                         return false;
@@ -217,9 +243,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
             adx_spread(adj, op, header & ADX_COUNT, a);
             // A running sum: the value before has partial 1. Its adjoint is
             // this one plus what other statements contributed. Go on with it.
-            if (ADREV_FIXED && (header & ADX_SUM))
-                adj[k] += a;
-            while (!ADREV_FIXED && (header & ADX_SUM)) {
+            while (header & ADX_SUM) {
 #if ADREV_COUNT
                 if (a != 0)
                     adx_count_reverse(1, adj[k]);
@@ -237,7 +261,7 @@ ADX_INLINE bool adx_reverse(const ad_tape *t, const adx_stretch *s,
         }
         if (leapt)
             continue;
-        if (ADREV_FIXED || b == floor)
+        if (b == floor)
             break;
         b = b->prev;
         if (b != NULL) {
@@ -263,13 +287,19 @@ static bool adx_reverse_8(const ad_tape *t, ad_real adj[])
     return adx_reverse(t, NULL, adj, 8);
 }
 
+#endif
+
 typedef bool adx_sweep_fn(const ad_tape *t, ad_real a[]);
 
 // The copy of a sweep for W directions, of a whole tape or of a stretch. (With
 // one copy for both, which is told at run time, nn takes 9 % longer with clang
 // 14.)
+#if ADREV_FIXED
+#define ADX_FOR_WIDTH(W, sweep) ((void)(W), sweep##_1)
+#else
 #define ADX_FOR_WIDTH(W, sweep)                                             \
     ((W) == 8 ? sweep##_8 : (W) == 4 ? sweep##_4 : sweep##_1)
+#endif
 
 // The user's functions find no tape current: what they record must not move
 // what is being swept.
@@ -385,6 +415,7 @@ static bool adx_forward_1(const ad_tape *t, ad_real tan[])
     return adx_forward(t, NULL, tan, 1);
 }
 
+#if !ADREV_FIXED
 static bool adx_forward_4(const ad_tape *t, ad_real tan[])
 {
     return adx_forward(t, NULL, tan, 4);
@@ -394,3 +425,4 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 {
     return adx_forward(t, NULL, tan, 8);
 }
+#endif

@@ -155,13 +155,26 @@ ADX_COLD static void adx_note_site(ad_real v)
         memcpy(op, &site, sizeof site);
 }
 
+// Whether n values without an entry fit, for certain. c is the current context.
+static inline bool adx_have_room(const ad_tape *t, const adx_context *c,
+                                 size_t n)
+{
+#if ADREV_FIXED
+    (void)t; (void)c;
+    return adx_room(n * sizeof(ad_real));
+#else
+    return c->reserved == 0 && !adx_has_fixed_memory(t)
+        && c->seq + n <= ADX_BLOCK_MOST;
+#endif
+}
+
 // Adds n inputs at the start of a recording, where they need no entry. False,
 // and nothing done: there is an entry already, or something might go wrong
-// (fixed memory, a limit).
+// (little room, a limit).
 ADX_FAST bool adx_add_leading_inputs(ad_tape *t, adx_context *c, size_t n)
 {
-    if (c->head != t->start || c->reserved != 0 || adx_has_fixed_memory(t)
-        || c->seq + n > ADX_BLOCK_MOST || ADREV_VALUES < 1u << 31)
+    if (c->head != t->start || !adx_have_room(t, c, n)
+        || ADREV_VALUES < (uint32_t)1 << 31)
         return false;
     t->lead += n;
     c->seq += n;
@@ -259,17 +272,19 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
         return;
     }
     size_t first = adx_add_inputs(&adx_now, n);
-    uint64_t id = first == 0 ? 0 : adx_compound(adx_now.job, first);
+    size_t job = first == 0 ? 0 : adx_now.job;
 
     for (size_t i = 0; ADREV_DEBUG && first != 0 && i < n; i++)
         adx_stop_at(x[i]);
     if (!ADREV_FIXED && first != 0 && n > 8) {
-        adx_name_run(n, x, out, id);
+        adx_name_run(n, x, out, adx_compound(job, first));
         return;
     }
+    const size_t step = first != 0;
     for (size_t i = 0; i < n; i++, out++) {     // few: without a call (mul)
         ADX_OPAQUE(out);
-        adx_name(out, x[i], first == 0 ? 0 : id + i);
+        adx_name(out, x[i], adx_compound(job, first));
+        first += step;
     }
 }
 
