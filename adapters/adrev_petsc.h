@@ -24,8 +24,8 @@
  * to its handler: with PetscReturnErrorHandler it prints nothing
  * (PetscPushErrorHandler).
  *
- * A solver is of one process (PETSC_COMM_SELF). Free it before its system or
- * model.
+ * A solver is of one process (PETSC_COMM_SELF); for several see
+ * adrev_petsc_dm.h. Free it before its system or model.
  *
  * Debian: libpetsc-real-dev (3.18); compile and link with what
  * `pkg-config --cflags --libs petsc mpi` says.

@@ -96,9 +96,11 @@ command -v pkg-config > /dev/null 2>&1 || install pkgconf
 
 # WebAssembly, which node runs.
 [ -d /usr/include/wasm32-wasi ] || install wasi-libc
-ls /usr/lib/*/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a \
-    /usr/lib/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a 2> /dev/null \
-    | grep -q . || install libclang-rt-14-dev-wasm32
+# (of the clang that there is: another one's is of no use)
+own=$(clang -print-resource-dir 2> /dev/null)
+version=$(basename "${own:-14}")
+[ -f "$own/lib/wasi/libclang_rt.builtins-wasm32.a" ] \
+    || install "libclang-rt-${version%%.*}-dev-wasm32"
 command -v wasm-ld > /dev/null 2>&1 || install lld
 command -v node > /dev/null 2>&1 || install nodejs
 
