@@ -55,12 +55,11 @@
  *   sweep/sweep         the loops of reverse and forward sweeps
  *   sweep/queries       gradients, pullbacks, Jacobians of a recording
  *   sweep/session       ad_grad and ad_jac
- *   core/table          the operator table as data
  *   core/special        long functions: digamma, Bessel functions
  *   core/incomplete     the incomplete gamma functions
  *   core/beta           the incomplete beta functions
  *   core/derived        what partials are made of, with partials of its own
- *   core/exported       operators by an operation's code
+ *   core/exported       the operator table as data; operators by code
  *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
  *   array/linear        statements that are sums of terms
@@ -6125,8 +6124,8 @@ static uint64_t adx_known_id(uint64_t id)
     return adx_compound(x.job, x.seq);
 }
 
-// How many arguments an operation has. (The table of core/table says so, too,
-// but with it come the texts of all operations.)
+// How many arguments an operation has. (The table of core/exported says so,
+// too, but with it come the texts of all operations.)
 static unsigned adx_arity_of(ad_opcode code)
 {
 #define ADX_ARITY(name, n, ...) [ADREV_OP_##name] = n,
@@ -8204,34 +8203,6 @@ ADX_API ad_status ad_jac(ad_vector_fn *f, void *ctx, size_t n,
     return adx_close_session(&s, status);
 }
 
-/* === core/table =============================================================
- * The rows of the operator table as data.
- *
- *   needs   core/config core/operations
- * ========================================================================== */
-
-#define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
-    { #name, n, #f, { #fx, #fy, #fz }, { __VA_ARGS__ } },
-#define ADX_INFO_STEP(name, f, ...)                                         \
-    { #name, 1, #f, { "0", "0", "0" }, { __VA_ARGS__ } },
-#define ADX_INFO_COMPARISON(name, operator)                                 \
-    { #name, 2, "x " #operator " y", { "0", "0", "0" }, { 0 } },
-ADX_API const ad_op_info *ad_op_table(void)
-{
-    static const ad_op_info table[] = {
-        ADREV_OPS(ADX_INFO)
-        ADREV_STEPS(ADX_INFO_STEP)
-        ADREV_COMPARISONS(ADX_INFO_COMPARISON)
-        { "detach", 1, "x", { "0", "0", "0" }, { -3, 3, 0, 0, 0, 0 } },
-    };
-    return table;
-}
-#undef ADX_INFO
-#undef ADX_INFO_STEP
-#undef ADX_INFO_COMPARISON
-
-ADX_API const char *ad_version(void) { return ADREV_VERSION; }
-
 /* === core/special ===========================================================
  * Functions that rows of the operator table call, and that are too long to
  * inline. They are compiled here only; code/text has them as text.
@@ -9118,13 +9089,39 @@ static ADX_UNUSED const ad_op_info *adx_row_of(uint32_t op)
 }
 
 /* === core/exported ==========================================================
- * Operators as functions of an operation's code, for other languages. What is
- * usual is written here, as number/expression writes it; the rest is left to
- * tape/apart.
+ * The operator table as data, and operators as functions of an operation's
+ * code, for other languages. What is usual is written here, as
+ * number/expression writes it; the rest is left to tape/apart.
  *
  *   needs   core/config core/types core/operations core/api number/recording
  *           tape/layout tape/hooks tape/apart
  * ========================================================================== */
+
+/* --- the table ------------------------------------------------------------ */
+
+#define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
+    { #name, n, #f, { #fx, #fy, #fz }, { __VA_ARGS__ } },
+#define ADX_INFO_STEP(name, f, ...)                                         \
+    { #name, 1, #f, { "0", "0", "0" }, { __VA_ARGS__ } },
+#define ADX_INFO_COMPARISON(name, operator)                                 \
+    { #name, 2, "x " #operator " y", { "0", "0", "0" }, { 0 } },
+ADX_API const ad_op_info *ad_op_table(void)
+{
+    static const ad_op_info table[] = {
+        ADREV_OPS(ADX_INFO)
+        ADREV_STEPS(ADX_INFO_STEP)
+        ADREV_COMPARISONS(ADX_INFO_COMPARISON)
+        { "detach", 1, "x", { "0", "0", "0" }, { -3, 3, 0, 0, 0, 0 } },
+    };
+    return table;
+}
+#undef ADX_INFO
+#undef ADX_INFO_STEP
+#undef ADX_INFO_COMPARISON
+
+ADX_API const char *ad_version(void) { return ADREV_VERSION; }
+
+/* --- operators ------------------------------------------------------------ */
 
 #define ADX_EXPORTED_HOW (ADX_WATCHED | (ADREV_DEBUG ? ADX_NOTED : 0u))
 

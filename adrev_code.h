@@ -59,8 +59,7 @@
  *   code/lists        lists of integers as initialisers
  *   code/bodies       what stands in a C function
  *   code/checks       whether results are finite
- *   code/kernels      kernels of OpenCL and CUDA
- *   code/functions    a C function
+ *   code/functions    a C function; kernels of OpenCL and CUDA
  *   code/blocks       loops over points and steps, for machine code
  *   code/wanted       which functions, and their programs
  *   code/casadi       CasADi's entry points
@@ -4388,15 +4387,23 @@ static void adx_say_check(adx_writing *k)
 
 ADX_SELDOM_END
 
-/* === code/kernels ===========================================================
- * What code in a dialect has besides its functions: tables in front of them, and
- * kernels, which call them for one point a work item.
+/* === code/functions =========================================================
+ * A whole C function, with the pattern of a sparse matrix in front of it, or its
+ * declaration. Compilers take too long for very long functions, so the nodes of
+ * a long one are split into several C functions, f_value_0, f_value_1 ..., which
+ * f_value calls one after the other.
  *
- *   needs   code/api code/text code/layout code/bodies
- *   offers  adx_say_tables adx_say_kernel
+ * Code for devices (OpenCL, CUDA) has more than functions: tables in front of
+ * them, and kernels, which call them for one point a work item.
+ *
+ *   needs   tape/memory function/pattern code/api code/text code/layout
+ *           code/lists code/bodies code/checks
+ *   offers  adx_declare_function adx_say_function
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
+
+/* --- kernels -------------------------------------------------------------- */
 
 // Writes the tables of all loops, which device code has outside of functions.
 static void adx_say_tables(adx_writing *k)
@@ -4412,6 +4419,8 @@ static void adx_say_tables(adx_writing *k)
     t->muted = muted;
 }
 
+// Writes an array as an argument, from point p on. An input of stride 0 is one
+// number for all points.
 static void adx_say_kernel_argument(adx_text *t, const char *array, bool input)
 {
     if (input)
@@ -4449,20 +4458,7 @@ static void adx_say_kernel(adx_writing *k)
     adx_say(t, "work + p, work_stride);\n}\n\n");
 }
 
-ADX_SELDOM_END
-
-/* === code/functions =========================================================
- * A whole C function, with the pattern of a sparse matrix in front of it, or its
- * declaration. Compilers take too long for very long functions, so the nodes of
- * a long one are split into several C functions, f_value_0, f_value_1 ..., which
- * f_value calls one after the other.
- *
- *   needs   tape/memory function/pattern code/api code/text code/layout
- *           code/lists code/bodies code/checks code/kernels
- *   offers  adx_declare_function adx_say_function
- * ========================================================================== */
-
-ADX_SELDOM_BEGIN
+/* --- functions ------------------------------------------------------------ */
 
 static void adx_say_pattern_list(adx_writing *k, const char *list,
                                  const uint32_t v[], size_t n)

@@ -54,12 +54,11 @@
  *   sweep/sweep         the loops of reverse and forward sweeps
  *   sweep/queries       gradients, pullbacks, Jacobians of a recording
  *   sweep/session       ad_grad and ad_jac
- *   core/table          the operator table as data
  *   core/special        long functions: digamma, Bessel functions
  *   core/incomplete     the incomplete gamma functions
  *   core/beta           the incomplete beta functions
  *   core/derived        what partials are made of, with partials of its own
- *   core/exported       operators by an operation's code
+ *   core/exported       the operator table as data; operators by code
  *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
  *   array/linear        statements that are sums of terms
@@ -130,7 +129,6 @@
 #include "sweep/sweep.h"
 #include "sweep/queries.h"
 #include "sweep/session.h"
-#include "core/table.h"
 #include "core/special.h"
 #include "core/incomplete.h"
 #include "core/beta.h"

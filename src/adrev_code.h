@@ -58,8 +58,7 @@
  *   code/lists        lists of integers as initialisers
  *   code/bodies       what stands in a C function
  *   code/checks       whether results are finite
- *   code/kernels      kernels of OpenCL and CUDA
- *   code/functions    a C function
+ *   code/functions    a C function; kernels of OpenCL and CUDA
  *   code/blocks       loops over points and steps, for machine code
  *   code/wanted       which functions, and their programs
  *   code/casadi       CasADi's entry points
@@ -101,7 +100,6 @@
 #include "code/lists.h"
 #include "code/bodies.h"
 #include "code/checks.h"
-#include "code/kernels.h"
 #include "code/functions.h"
 #include "code/blocks.h"
 #include "code/wanted.h"

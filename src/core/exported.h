@@ -1,13 +1,39 @@
 #pragma once
 
 /* === core/exported ==========================================================
- * Operators as functions of an operation's code, for other languages. What is
- * usual is written here, as number/expression writes it; the rest is left to
- * tape/apart.
+ * The operator table as data, and operators as functions of an operation's
+ * code, for other languages. What is usual is written here, as
+ * number/expression writes it; the rest is left to tape/apart.
  *
  *   needs   core/config core/types core/operations core/api number/recording
  *           tape/layout tape/hooks tape/apart
  * ========================================================================== */
+
+/* --- the table ------------------------------------------------------------ */
+
+#define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
+    { #name, n, #f, { #fx, #fy, #fz }, { __VA_ARGS__ } },
+#define ADX_INFO_STEP(name, f, ...)                                         \
+    { #name, 1, #f, { "0", "0", "0" }, { __VA_ARGS__ } },
+#define ADX_INFO_COMPARISON(name, operator)                                 \
+    { #name, 2, "x " #operator " y", { "0", "0", "0" }, { 0 } },
+ADX_API const ad_op_info *ad_op_table(void)
+{
+    static const ad_op_info table[] = {
+        ADREV_OPS(ADX_INFO)
+        ADREV_STEPS(ADX_INFO_STEP)
+        ADREV_COMPARISONS(ADX_INFO_COMPARISON)
+        { "detach", 1, "x", { "0", "0", "0" }, { -3, 3, 0, 0, 0, 0 } },
+    };
+    return table;
+}
+#undef ADX_INFO
+#undef ADX_INFO_STEP
+#undef ADX_INFO_COMPARISON
+
+ADX_API const char *ad_version(void) { return ADREV_VERSION; }
+
+/* --- operators ------------------------------------------------------------ */
 
 #define ADX_EXPORTED_HOW (ADX_WATCHED | (ADREV_DEBUG ? ADX_NOTED : 0u))
 

@@ -103,8 +103,8 @@ static uint64_t adx_known_id(uint64_t id)
     return adx_compound(x.job, x.seq);
 }
 
-// How many arguments an operation has. (The table of core/table says so, too,
-// but with it come the texts of all operations.)
+// How many arguments an operation has. (The table of core/exported says so,
+// too, but with it come the texts of all operations.)
 static unsigned adx_arity_of(ad_opcode code)
 {
 #define ADX_ARITY(name, n, ...) [ADREV_OP_##name] = n,
