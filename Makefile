@@ -32,6 +32,8 @@ run:                ## build the examples and run the main ones
 	$B/10_gaussian_mixture examples/mixture.txt $B/mixture.svg
 	$B/17_convolution $B/convolution.svg
 	$B/23_hares examples/hares.txt $B/hares.svg
+	$B/26_attitude examples/attitude.txt $B/attitude.svg
+	$B/27_tiny_network
 	[ ! -x $B/11_monte_carlo ] || $B/11_monte_carlo
 	[ ! -x $B/25_titanic ] || sh examples/on_ranks.sh 4 $B/25_titanic \
 	    examples/titanic.txt

@@ -130,6 +130,7 @@ case $original in
 esac
 case $name in
     05_* | 13_kalman_firmware) ;;   # without the C library; without adrev
+    26_* | 27_*) ;;                 # in float, with fixed memory
     25_* | 28_*) ;;                 # adrev_mpi.h is in no implementation.o
     *)
         if [ -s "$adrev" ]; then

@@ -122,6 +122,7 @@ for source in "$here"/[0-9]*.c "$here"/[0-9]*.cpp; do
         17_*) check "$example" prints_near "$example" c.svg ;;
         20_*) check "$example" prints_near "$example" "$here/tensor.txt" ;;
         23_*) check "$example" prints_near "$example" "$here/hares.txt" h.svg ;;
+        26_*) check "$example" prints "$example" "$here/attitude.txt" t.svg ;;
         25_* | 28_*) ;;                 # on several ranks: below
         *) check "$example" prints "$example" ;;
     esac
@@ -355,6 +356,27 @@ head -n 7 "$data" > short.txt
 check "23 three years" refuses 3 short.txt
 awk 'NF == 3 { $2 = $3 = 1 } { print }' "$data" > same.txt
 check "23 no waves" refuses 4 same.txt
+
+# --- 26: a filter -------------------------------------------------------------
+
+refused=26_attitude
+data=$here/attitude.txt
+check "26 picture" is_chart t.svg 500 'gyroscope alone'
+if [ -x "$build/attitude_data" ]; then
+    same_data() { "$build/attitude_data" | cmp -s - "$data"; }
+    check "26 attitude_data" same_data
+fi
+check "26 no argument" refuses 2
+check "26 missing file" refuses 3 missing.txt
+check "26 picture in no folder" refuses 5 "$data" missing/t.svg
+for line in '1 2 3 4 5 6 7 8 9 0 0 0' '1 2 3 4 5 6 7 8 9 0 0 0 1 1' \
+            '1 2 3 4 5 6 7 8 99999 0 0 0 1' '1 2 3 4 5 6 7 8 9 0 0 0 nan' \
+            '1 2 3 4 5 6 7 8 x 0 0 0 1' ''; do
+    awk -v t="$line" '{ print NR == 8 ? t : $0 }' "$data" > bad.txt
+    check "26 line '$line'" refuses_line 8 bad.txt
+done
+head -n 50 "$data" > short.txt
+check "26 two seconds" refuses 3 short.txt
 
 # --- 25, 28: on four ranks, and on one -----------------------------------------
 

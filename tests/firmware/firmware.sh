@@ -6,7 +6,10 @@
 # build in fixed memory has no use for.
 #
 # Two targets and two programs; with -DMORE=1 all of them, and with -DTABLE=1 the
-# lines of docs/small-machines.md, too.
+# lines of docs/small-machines.md, too. -DPROGRAM=NAME and -DTARGET=NAME choose
+# one of them:
+#     sh tests/firmware/firmware.sh gcc "-DMORE=1 -DTABLE=1 -DPROGRAM=attitude
+#         -DTARGET=M4F" build/attitude
 #                                     sh tests/firmware/firmware.sh CC FLAGS DIR
 # SPDX-License-Identifier: MIT-0
 
@@ -17,10 +20,14 @@ more=0
 table=0
 number=float
 level=-Os
+one_program=
+one_target=
 for flag in $2; do
     case $flag in
         -DMORE=1) more=1 ;;
         -DTABLE=1) table=1 ;;
+        -DPROGRAM=*) one_program=${flag#*=} ;;
+        -DTARGET=*) one_target=${flag#*=} ;;
         -DDOUBLE) number=double ;;
         -O[12s]) level=$flag ;;
     esac
@@ -67,13 +74,25 @@ target() {
 flags="-std=gnu11 -Wall -Wextra -Werror -ffp-contract=off $define -I$root
     -DADREV_FIXED=1 -DADREV_STATIC -DADREV_IMPLEMENTATION -Wno-unused-function"
 
-# write_code PROGRAM: its model as C, by a program of the host
+# write_code PROGRAM WRITE FILE: its model as C, by a program of the host;
+# WRITE_FORMULAS: its formulas
 write_code() {
-    mkdir -p "$dir/$1"
     # shellcheck disable=SC2086  # lists
-    gcc -std=gnu11 -O0 $define "-I$root" -DWRITE -DADREV_IMPLEMENTATION \
+    gcc -std=gnu11 -O0 $define "-I$root" "-D$2" -DADREV_IMPLEMENTATION \
         -DADREV_TRACE=1 "$here/$1.c" -o "$dir/$1/write" -lm -ldl -pthread \
-        && "$dir/$1/write" > "$dir/$1/model.h"
+        && "$dir/$1/write" > "$dir/$1/$3"
+}
+
+# The samples of an example's file, as it stands in the memory of a board.
+write_record() {
+    awk 'BEGIN { print "static const int16_t record[][9] = {" }
+         !/^#/ { text = "    { " $1
+                 for (i = 2; i <= 9; i++)
+                     text = text ", " $i
+                 print text " },"
+                 n++ }
+         END { print "};"; exit n < 3 }' "$root/examples/$1.txt" \
+        > "$dir/$1/record.h"
 }
 
 # on_host PROGRAM VARIANT: what it prints there
@@ -83,13 +102,13 @@ on_host() {
         -o "$dir/host" -lm && "$dir/host" > "$dir/$1.$2.host"
 }
 
-# build PROGRAM VARIANT: for the target, as $elf
+# build PROGRAM VARIANT [FLAG]: for the target, as $elf
 build() {
     elf=$dir/$1.$2.$name_of_target
     sed "s/ROM/$rom/; s/RAM/$ram/" "$here/board.ld" > "$dir/board.ld"
     # shellcheck disable=SC2086  # lists
-    $cc $level -ffunction-sections -fdata-sections $flags "-D$2" "-I$dir/$1" \
-        -nostartfiles \
+    $cc $level -ffunction-sections -fdata-sections $flags "-D$2" $3 \
+        "-I$dir/$1" -nostartfiles \
         "$here/main.c" "$here/$start" "$here/$1.c" -T "$dir/board.ld" \
         -Wl,--gc-sections -Wl,-e,reset -Wl,-Map="$elf.map" -lm -o "$elf"
 }
@@ -97,7 +116,7 @@ build() {
 # on_board [TRACE]: what it prints there, and a line for each instruction
 on_board() {
     # shellcheck disable=SC2086  # lists
-    timeout 60 $board -semihosting -display none -monitor none -serial none \
+    timeout 300 $board -semihosting -display none -monitor none -serial none \
         ${1:+-singlestep -d exec,nochain -D "$1"} -kernel "$elf" \
         > "$elf.out" 2>&1
 }
@@ -136,6 +155,8 @@ instructions() {
 
 # measure PROGRAM VARIANT: a line of the table
 measure() {
+    case $1 in attitude | training) build "$1" "$2" -DBRIEF ;; esac \
+        > /dev/null 2>&1
     on_board "$dir/trace"
     count=$(instructions "$dir/trace")
     rm -f "$dir/trace"
@@ -152,6 +173,7 @@ variants_of() {
     case $1 in
         network) echo PLAIN HAND TAPE ARRAYS ;;
         quaternion) echo PLAIN TAPE $code ;;
+        formulas) echo PLAIN HAND TAPE $code ${code:+FORMULAS} ;;
         *) echo PLAIN HAND TAPE $code ;;
     esac
 }
@@ -161,18 +183,33 @@ ulps_of() {
     case $1 in kalman | network) echo 8 ;; *) echo 0 ;; esac
 }
 
+# Values of C code have the tape's bits; derivatives have them where products of
+# partials are exact in any order.
+ulps_of_code() {
+    case $1 in rosenbrock | quaternion | kalman) echo 0 ;; *) echo 8 ;; esac
+}
+
 programs="rosenbrock quaternion"
 targets="M4F RV32IMAC"
 if [ $more = 1 ]; then
-    programs="rosenbrock quaternion kalman network"
+    programs="rosenbrock quaternion kalman network attitude training formulas"
     targets="M0 M4F M7 RV32IMAC RV32IMAFDC RV64IMAFDC"
 fi
+programs=${one_program:-$programs}
+targets=${one_target:-$targets}
 gcc "$here/compare.c" $define -o "$dir/compare" -lm || exit 1
 for program in $programs; do
     variants=" $(variants_of $program) "
+    mkdir -p "$dir/$program"
     case $variants in *" CODE "*)
-        check "$program: its C code" write_code $program ;;
+        check "$program: its C code" write_code $program WRITE model.h ;;
     esac
+    case $variants in *" FORMULAS "*)
+        check "$program: C code of formulas" write_code $program \
+            WRITE_FORMULAS formulas.h
+    esac
+    [ "$program" != attitude ] \
+        || check "$program: samples" write_record $program
     for variant in $variants; do
         check "$program, $variant, host" on_host $program "$variant"
     done
@@ -184,8 +221,13 @@ for program in $programs; do
         check "$program: arrays and by hand" "$dir/compare" 8 \
             "$dir/$program.HAND.host" "$dir/$program.ARRAYS.host" ;;
     esac
+    case $variants in *" FORMULAS "*)
+        check "$program: formulas and by hand" "$dir/compare" 8 \
+            "$dir/$program.HAND.host" "$dir/$program.FORMULAS.host" ;;
+    esac
     case $variants in *" CODE "*)
-        check "$program: the tape and C code" "$dir/compare" 0 \
+        check "$program: the tape and C code" "$dir/compare" \
+            "$(ulps_of_code $program)" \
             "$dir/$program.CODE.host" "$dir/$program.TAPE.host" ;;
     esac
 done

@@ -22,13 +22,12 @@ static void function(const ad_rev x[4], ad_rev y[4])
 #endif
 
 #ifdef WRITE
-enum { INPUTS = 4, OUTPUTS = 4 };
-
 static void model(const ad_rev *x, ad_rev *y, void *unused)
 {
     (void)unused;
     function(x, y);
 }
+#define MODELS { "model", model, 4, 4 }
 #include "write.h"
 #else
 static number P[16];

@@ -38,13 +38,12 @@ static void function(const NUMBER x[7], NUMBER y[3])
 #endif
 
 #ifdef WRITE
-enum { INPUTS = 7, OUTPUTS = 3 };
-
 static void model(const ad_rev *x, ad_rev *y, void *unused)
 {
     (void)unused;
     function(x, y);
 }
+#define MODELS { "model", model, 7, 3 }
 #include "write.h"
 #else
 void prepare(void)

@@ -14,13 +14,12 @@ static ad_rev function(const ad_rev x[2])
 #endif
 
 #ifdef WRITE
-enum { INPUTS = 2, OUTPUTS = 1 };
-
 static void model(const ad_rev *x, ad_rev *y, void *unused)
 {
     (void)unused;
     y[0] = function(x);
 }
+#define MODELS { "model", model, 2, 1 }
 #include "write.h"
 #else
 void prepare(void)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT-0
 /* variant.h - how a program of tests/firmware is written: PLAIN (the value
  * only), HAND (with derivatives by hand), TAPE (by adrev.h, in fixed memory),
- * ARRAYS (the same by array statements) or CODE (by C code that adrev_function.h
- * has written). With WRITE the program is the one that writes that code.     */
+ * ARRAYS (the same by array statements), CODE (by C code that adrev_function.h
+ * has written) or FORMULAS (by C code that adrev_tensor.h has written). With
+ * WRITE or WRITE_FORMULAS the program is the one that writes that code.      */
 
 #if defined ARRAYS && !defined TAPE
 #define TAPE
 #endif
-#if defined TAPE || defined HAND || defined CODE
+#if defined TAPE || defined HAND || defined CODE || defined FORMULAS
 #define GIVES_DERIVATIVES 1
 #else
 #define GIVES_DERIVATIVES 0
@@ -15,6 +16,11 @@
 
 #if defined WRITE
 #include "adrev_function.h"
+#elif defined WRITE_FORMULAS
+#include "adrev_function.h"
+#include "adrev_tensor.h"
+#elif defined FORMULAS
+#include "formulas.h"
 #elif defined CODE
 #include "model.h"
 #elif defined TAPE
@@ -38,7 +44,7 @@ static void tape_check(ad_status status)
     }
 }
 #endif
-#if !defined TAPE && !defined WRITE
+#if !defined TAPE && !defined WRITE && !defined WRITE_FORMULAS
 static void tape_open(void)
 {
 }

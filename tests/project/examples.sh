@@ -20,7 +20,9 @@ strict="$strict -Wdouble-promotion -Werror"
     for name in 10_gaussian_mixture 17_convolution 20_factorisation; do
         sh "$build" "$3/plain/$name" $1 $strict $2 -DNO_LBFGS
     done
-    $1 $strict $2 "$root/examples/mixture_data.c" -o "$3/mixture_data" -lm
+    for data in mixture_data attitude_data; do
+        $1 $strict $2 "$root/examples/$data.c" -o "$3/$data" -lm
+    done
     if command -v clang > /dev/null 2>&1; then
         make -s -C "$root" adrev-port
         "$root/build/adrev-port" "$root/examples/predators.c" \
