@@ -10,6 +10,11 @@ say() {
     echo "$*"
 }
 
+# A list of words in one line, with a blank around each; has asks for one. (A
+# process for each word would take most of the time.)
+list() { echo " $(sort -u | tr '\n' ' ')"; }
+has() { case $1 in *" $2 "*) ;; *) return 1 ;; esac; }
+
 # Headers are what src/ makes of them, and list the rooms that they have, each
 # with what is in it.
 for header in $(ls src/adrev*.h); do
@@ -103,9 +108,10 @@ for name in $(grep -ohE "$names" $documents | sort -u \
 done
 
 # Cases that tests cite, "S24", and files of cases.
+cases=$(sed -n 's/^\*\*\([A-Z0-9a-z]*\)\*\* .*/\1/p' docs/behaviour/*.md | list)
 for case in $(grep -ohE '\b[ABLS][0-9]{1,2}[a-z]?\b' tests/*/*.[ch] \
               | sort -u); do
-    grep -q "^\*\*$case\*\* " docs/behaviour/*.md \
+    has "$cases" "$case" \
         || say "case $case is cited, and not in docs/behaviour"
 done
 for file in $(grep -oE '\]\([a-z-]+\.md' docs/behaviour/README.md); do
@@ -117,12 +123,17 @@ done
 operations=$(sed -n '/^#define ADREV_OPS/,/[^\\]$/s/^ *ROW( *\([a-z0-9_]*\),.*/\1/p' \
              src/core/operations.h)
 [ "$(echo "$operations" | wc -l)" -gt 40 ] || say "no operations found"
-for name in $operations; do
-    for test in tests/core/edges.c tests/core/second_partials.c; do
-        sed -n '/^#define SWEEPS/,/[^\\]$/p' "$test" | grep -q "ROW( $name," \
-            || say "$name has no row of SWEEPS in $test"
+for test in tests/core/edges.c tests/core/second_partials.c; do
+    rows=$(sed -n '/^#define SWEEPS/,/[^\\]$/p' "$test" \
+           | grep -oE 'ROW\( [a-z0-9_]+,' | sed 's/ROW( //; s/,//' | list)
+    for name in $operations; do
+        has "$rows" "$name" || say "$name has no row of SWEEPS in $test"
     done
-    grep -q "{ \"$name\"," tests/core/expressions_print.c \
+done
+printed=$(grep -oE '\{ "[a-z0-9_]+",' tests/core/expressions_print.c \
+          | tr -d '{ ",' | list)
+for name in $operations; do
+    has "$printed" "$name" \
         || say "$name is not in tests/core/expressions_print.c"
 done
 
@@ -131,32 +142,38 @@ done
 statements=$(sed -n '/^\/\* --- external and array/,/^\/\* --- operation c/s/^ADX_API [a-z_]* \(ad_[a-z0-9_]*\)(.*/\1/p' \
              src/core/api.h)
 [ "$(echo "$statements" | wc -l)" -gt 20 ] || say "no array statements found"
+placed=$(sed -n 's/^#define \(ad_[a-z0-9_]*\)(.*/\1/p' src/number/fronts.h | list)
 for name in $statements; do
-    grep -q "^#define $name(" src/number/fronts.h \
+    has "$placed" "$name" \
         || say "$name has no place (ADX_PLACED) in src/number/fronts.h"
-    for test in tests/array/arrays.c tests/core/errors.c \
-                tests/function/function_arrays.c; do
-        [ "$name" = ad_external ] || grep -qE "\b${name%_s}(_s)?\(" "$test" \
-            || say "$name is not in $test"
+done
+for test in tests/array/arrays.c tests/core/errors.c \
+            tests/function/function_arrays.c; do
+    called=$(grep -oE '\bad_[a-z0-9_]+\(' "$test" | tr -d '(' | list)
+    for name in $statements; do
+        [ "$name" = ad_external ] || has "$called" "${name%_s}" \
+            || has "$called" "${name%_s}_s" || say "$name is not in $test"
     done
 done
+connected=$(grep -oE '&adx_\w+' src/loop/connections.h | tr -d '&' | list)
 for rule in $(grep -ohE '^static const adx_rule adx_\w+' src/*/*.h \
               | sed 's/.* //'); do
-    grep -q "&$rule\b" src/loop/connections.h \
-        || say "src/loop/connections.h does not know $rule"
+    has "$connected" "$rule" || say "src/loop/connections.h does not know $rule"
 done
 
 # Switches: each is set by some test, and tests set none that is not there.
+set_by_tests() {
+    grep -ohE -e "(-D|$1#define )(ADREV|ADX)_\w+" tests/*/*.[ch] tests/*/*.sh \
+        tests/*.sh tests/plans/*.txt $2 | sed -E 's/-D|.* //'
+}
+tested=$(set_by_tests "" "" | list)
 for switch in $(grep -ohE '^#ifn?def ADREV_\w+' src/*/*.h | sed 's/.* //' \
                 | grep -vE '_(H|IMPLEMENTED)$' | sort -u); do
-    grep -qE -e "(-D|#define )$switch\b" tests/*/*.[ch] tests/*/*.sh tests/*.sh \
-        tests/plans/*.txt || say "no test sets $switch"
+    has "$tested" "$switch" || say "no test sets $switch"
 done
-for switch in $(grep -ohE -e '(-D|^#define )(ADREV|ADX)_\w+' tests/*/*.[ch] \
-                tests/*/*.sh tests/*.sh tests/plans/*.txt Makefile \
-                | sed -E 's/-D|.* //' | grep -v '_H$' | sort -u); do
-    grep -qE "^#(el)?if.*\b$switch\b" src/*.h src/*/*.h \
-        || say "tests set $switch, which is no switch"
+asked=$(grep -hE '^#(el)?if' src/*.h src/*/*.h | grep -oE '\b(ADREV|ADX)_\w+' | list)
+for switch in $(set_by_tests "^" Makefile | grep -v '_H$' | sort -u); do
+    has "$asked" "$switch" || say "tests set $switch, which is no switch"
 done
 
 # Width: 80 columns; 100 in aligned tables and macros. The rows of
@@ -169,14 +186,12 @@ awk '/clang-format off/ { table = 1 } /clang-format on/ { table = 0 }
 [ -s build/lint ] && { found=1; cat build/lint; }
 
 # Functions of at most 80 lines.
-for file in adrev*.h tests/*/*.c examples/*.c bench/*.c tools/*.c \
-            $(ls adapters/*.h adapters/examples/*.c 2> /dev/null); do
-    awk '/^\{/ { start = FNR } /^\}/ && start {
-             if (FNR - start > 80)
-                 print FILENAME ":" start ": a function of " FNR - start \
-                       " lines"
-             start = 0 }' "$file"
-done > build/lint
+awk 'FNR == 1 { start = 0 } /^\{/ { start = FNR } /^\}/ && start {
+         if (FNR - start > 80)
+             print FILENAME ":" start ": a function of " FNR - start " lines"
+         start = 0 }' \
+    adrev*.h tests/*/*.c examples/*.c bench/*.c tools/*.c \
+    $(ls adapters/*.h adapters/examples/*.c 2> /dev/null) > build/lint
 [ -s build/lint ] && { found=1; cat build/lint; }
 
 # Adapters: in the table, with a test.

@@ -24,35 +24,42 @@ if [ "$(echo $rooms | tr ' ' '\n' | sort)" != "$(ls src/*/*.h | sort)" ]; then
     echo "src/ has a room that no header includes"
     exit 1
 fi
-status=0
-for room in $rooms; do
-    awk -v "room=$room" '
-        BEGIN {
-            name = room
-            gsub(/^src\/|\.h$/, "", name)
-            while ((getline line < "build/rooms") > 0)
-                if (line !~ /^ /)
-                    mine = line == name
-                else if (mine)
-                    want[++wanted] = line
+# shellcheck disable=SC2086  # a list
+awk -v how="$1" '
+    # What the room should be, if it is something else.
+    function finish() {
+        if (new == old)
+            return
+        if (how == "write") {
+            printf "%s", new > room
+            close(room)
+        } else {
+            print room ": needs or offers something else: make rooms"
+            bad = 1
         }
-        !done && /^ \*   (needs|offers) / { list = 1 }
-        !done && list && /^ \*   / { next }
-        / \*\/$/ && !done {
-            if (wanted && last != " *")
-                print " *"
-            for (i = 1; i <= wanted; i++)
-                print want[i]
-            done = 1
-        }
-        { print; last = $0 }' "$room" > build/room
-    if ! cmp -s build/room "$room"; then
-        if [ "$1" = write ]; then
-            cp build/room "$room"
+    }
+    FILENAME == "build/rooms" {
+        if (/^ /)
+            list[name] = list[name] $0 "\n"
         else
-            echo "$room: needs or offers something else: make rooms"
-            status=1
-        fi
-    fi
-done
-exit $status
+            name = $0
+        next
+    }
+    FNR == 1 {
+        finish()
+        old = new = last = ""
+        done = in_list = 0
+        name = room = FILENAME
+        gsub(/^src\/|\.h$/, "", name)
+    }
+    { old = old $0 "\n" }
+    !done && /^ \*   (needs|offers) / { in_list = 1 }
+    !done && in_list && /^ \*   / { next }
+    / \*\/$/ && !done {
+        if (list[name] != "" && last != " *")
+            new = new " *\n"
+        new = new list[name]
+        done = 1
+    }
+    { new = new $0 "\n"; last = $0 }
+    END { finish(); exit bad }' build/rooms $rooms
