@@ -11,12 +11,11 @@ cd "$(dirname "$0")/../.." || exit 2
 test=${SIZES:-tests/core/impossible_sizes.c}
 
 # One declaration a line: ADX_API or ADX_TRY ... up to ; or {
-declarations() {
-    ls adrev*.h | grep -v mpi | xargs cat | awk '
-        /^ADX_(API|TRY) / { on = 1; text = "" }
-        on { sub(/\/\/.*/, ""); text = text " " $0 }
-        on && /[;{]/ { print text; on = 0 }' | tr -s ' '
-}
+declarations=$(ls adrev*.h | grep -v mpi | xargs cat | awk '
+    /^ADX_(API|TRY) / { on = 1; text = "" }
+    on { sub(/\/\/.*/, ""); text = text " " $0 }
+    on && /[;{]/ { print text; on = 0 }' | tr -s ' ')
+declarations() { printf "%s\n" "$declarations"; }
 
 # Structures with a size that is for the caller to set.
 structures() {
@@ -46,24 +45,26 @@ for name in $(declarations \
     fi
 done
 
-# statuses MACRO: functions that return one, with this before them
+# statuses MACRO: functions that return one, with this before them, in a line
 statuses() {
-    declarations | sed -nE "s/^ $1 ad_status \(?([a-z0-9_]+)\)?\(.*/\1/p" | sort -u
+    declarations | sed -nE "s/^ $1 ad_status \(?([a-z0-9_]+)\)?\(.*/\1/p" \
+        | sort -u | tr '\n' ' '
 }
 
 # `kept` of sizes.c; a definition has ADX_API where its prototype has ADX_TRY
+tried=$(statuses ADX_TRY)
+kept=$(sed -n '/ kept\[\] = {/,/};/p' "$test")
 for name in $(statuses ADX_API); do
-    statuses ADX_TRY | grep -qx "$name" && continue
+    case " $tried" in *" $name "*) continue ;; esac
     case $name in
         ad_check_print | ad_dump_text | ad_dump_dot) continue ;;
         ad_tensor_*) continue ;;    # binding, and so evaluation, fails as well
     esac
-    if sed -n '/ kept\[\] = {/,/};/p' "$test" | grep -q "\"$name\""; then
-        passed=$((passed + 1))
-    else
-        found=$((found + 1))
-        echo "the status of $name may be dropped, and is not kept in $test"
-    fi
+    case $kept in
+        *"\"$name\""*) passed=$((passed + 1)) ;;
+        *) found=$((found + 1))
+           echo "the status of $name may be dropped, and is not kept in $test" ;;
+    esac
 done
 [ "$passed" -gt 100 ] || { found=$((found + 1)); echo "only $passed found"; }
 echo "sizes.sh: $passed passed, $found failed"
