@@ -38,7 +38,7 @@
 # a part chooses no test, or if a file in a folder says nothing of tags.
 #
 # Tests that include implementation.h share a unit, which is compiled once for
-# those of a group of builds whose headers and flags are the same.
+# those of a group of builds that have the same flags of their own.
 #
 # Every build is strict, runs, and prints `name: N passed, M failed`. The
 # last line is the sum. A build that fails counts as a failure; a compiler
@@ -138,8 +138,7 @@ choose() {
         }' "$out/tests"
 }
 
-# Each test that includes implementation.h, with what its unit is made of: its
-# own flags and headers.
+# Each test that includes implementation.h, with its own flags and its headers.
 units() {
     find "$here" -name '*.c' -exec awk '
         FNR == 1 { if (unit) print name, own; unit = 0; own = ""
@@ -151,37 +150,57 @@ units() {
 }
 
 # Of the builds NUMBER | COMPILER | FLAGS | TEST those that share a unit write
-# its number to NUMBER.unit. Units are counted on from $number.
+# its number to NUMBER.unit: those of a group with the same flags of their own.
+# Tests of adrev.h alone have one of theirs; that of the others has all headers
+# that one of them includes, and hooks. Units are counted on from $number.
 #     UNIT COMPILER FLAGS HEADERS, each with a zero behind it
 share() {
     units > "$out/units"
     awk -F '|' -v out="$out" -v unit="$number" '
         FILENAME ~ /units$/ {
-            name = $0
-            sub(/ .*/, "", name)
-            made[name] = substr($0, length(name) + 2)
+            n = split($0, word, " ")
+            for (i = 2; i <= n; i++)
+                if (word[i] ~ /^"/) {
+                    more[word[1]] = more[word[1]] " " word[i]
+                } else if (word[i] != "-pthread")
+                    own[word[1]] = own[word[1]] " " word[i]
             next
         }
-        $4 in made {
-            key = $2 "|" $3 "|" made[$4]
-            if (!(key in first)) {
-                first[key] = $1
-                next
-            }
-            if (!(key in number)) {
-                number[key] = ++unit
-                print unit > (out "/" first[key] ".unit")
-                close(out "/" first[key] ".unit")
-                flags = headers = made[$4]
-                gsub(/"[^"]*"/, "", flags)
-                gsub(/(^|[ ])[^" ][^ ]*/, "", headers)
-                printf "%s%c%s%c%s%s%c%s%c", unit, 0, $2, 0, $3, flags, 0,
+        $4 in more {
+            alone = more[$4] == " \"adrev.h\""
+            flags = own[$4]
+            if (!alone)
+                sub(/ -DADREV_TRACE=1/, "", flags)
+            key = $2 "|" $3 flags " -pthread|" alone
+            if (!(key in tests))
+                keys[++count] = key
+            tests[key] = tests[key] " " $1
+            n = split(more[$4], word, " ")
+            for (i = 1; i <= n; i++)
+                wanted[key, word[i]]
+        }
+        function tell(text, file) { print text > file; close(file) }
+        END {
+            n = split("adrev parallel function assemble bulk loop implicit " \
+                      "struct tensor", name, " ")
+            for (k = 1; k <= count; k++) {
+                m = split(tests[keys[k]], test, " ")
+                if (m == 1)
+                    continue
+                unit++
+                headers = ""
+                for (i = 1; i <= n; i++) {
+                    header = "\"adrev" (i > 1 ? "_" name[i] : "") ".h\""
+                    if ((keys[k], header) in wanted)
+                        headers = headers " " header
+                }
+                split(keys[k], part, "|")
+                printf "%s%c%s%c%s%c%s%c", unit, 0, part[1], 0, part[2], 0,
                        headers, 0
-                print $2, $3 > (out "/" unit ".what")
-                close(out "/" unit ".what")
+                tell(part[1] " " part[2], out "/" unit ".what")
+                for (i = 1; i <= m; i++)
+                    tell(unit, out "/" test[i] ".unit")
             }
-            print number[key] > (out "/" $1 ".unit")
-            close(out "/" $1 ".unit")
         }' "$out/units" "$out/builds"
 }
 
@@ -189,6 +208,7 @@ share() {
 # tests say why.
 implement() {
     { echo '#define ADREV_IMPLEMENTATION'
+      case $4 in *_*) echo '#define ADREV_TRACE 1' ;; esac
       for header in $4; do echo "#include $header"; done; } > "$out/$1.c"
     std=-std=c11
     case $3 in *-std=*) std= ;; esac
@@ -266,7 +286,7 @@ one() {
         units="$units $(path "$unit")"
     done
     unit=$(cat "$out/$1.unit" 2> /dev/null)
-    [ ! -f "$out/$unit.o" ] || units="$units -DTESTS_UNIT $out/$unit.o"
+    [ ! -f "$out/$unit.o" ] || units="$units -DTESTS_UNIT $out/$unit.o -pthread"
     # shellcheck disable=SC2046,SC2086  # flags and units are lists
     if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$headers" \
         -I"$here/support" -I"$root/adapters" \

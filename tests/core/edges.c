@@ -11,7 +11,7 @@
  *
  * With ADREV_REAL=float only the sweeps run: the table is in double.         */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 
 #include "check.h"

@@ -11,7 +11,7 @@
  * A body that changes its number of states cannot be written: the numbers are
  * those of the description.                                                  */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #ifdef LOOP_ERRORS_REPLAYED
 #include "adrev_function.h"
 #endif

@@ -10,7 +10,7 @@
  * within rounding; tangents and gradients must agree; and what is connected is
  * what is connected on the plain tape.                                       */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #ifdef SCAN_RANDOM_REPLAYED
 #include "adrev_function.h"
 #endif

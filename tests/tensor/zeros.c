@@ -7,7 +7,7 @@
  * the derivatives of ad_powi. A product that is no function does not absorb.
  * Where a maximum has no points it is -infinity, with derivative 0.         */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev_tensor.h"
 #include "check.h"
 
