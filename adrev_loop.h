@@ -197,8 +197,9 @@ typedef struct ad_store {
 // several processes (statements with `always`) all must go on from the same
 // step, though one of them may have less in its store, or what is damaged or of
 // another run. So before adjoints are taken, agree is called with whether this
-// process has the right ones, and returns whether all have. NULL: there is one
-// process.
+// process has the right ones, and returns whether all have; get must not ask the
+// others. All processes call agree equally often, if they run as many steps; for
+// that no steps are replayed. NULL: there is one process.
 
 typedef struct ad_schedule {
     ad_schedule_kind kind;
@@ -3747,6 +3748,11 @@ static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
                       k->resume.adjoints, sizeof head + bytes);
 }
 
+// Whether this thread is in the get of a store whose `agree` is missing, so that
+// other processes, if there are any, may call it more or less often
+// (mpi/reductions).
+static ADX_THREAD bool adx_fetching_alone;
+
 // Fetches adjoints. False: they are not there, or not those of this sweep.
 static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,
                                size_t bytes)
@@ -3754,8 +3760,11 @@ static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,
     const ad_store *store = k->scan->schedule.store;
     char *at = k->resume.adjoints;
     adx_adjoints_head head;
-    if (!store->get(store->user, (size_t)stamp->number, at,
-                    sizeof head + bytes))
+    adx_fetching_alone = store->agree == NULL;
+    bool got = store->get(store->user, (size_t)stamp->number, at,
+                          sizeof head + bytes);
+    adx_fetching_alone = false;
+    if (!got)
         return false;
     memcpy(&head, at, sizeof head);
     return memcmp(&head.stamp, stamp, sizeof *stamp) == 0
@@ -4606,6 +4615,13 @@ static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
         && (c->n.untraced == 0 || c->untraced_first != NULL);
 }
 
+// Whether several processes go on from what is in the store. All must ask for it
+// equally often, but whether steps can be replayed may differ: so none are.
+static bool adx_is_shared(const ad_store *store)
+{
+    return store != NULL && store->resume && store->agree != NULL;
+}
+
 // Makes a scan from its description, with copies of all values that it reads.
 // NULL: no memory.
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
@@ -4622,7 +4638,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                .untraced = d->untraced_bytes },
         .most_steps = d->steps, .open_ended = d->open_ended,
         .schedule = d->schedule,
-        .replay = { .varies = d->unreplayed || d->untraced_bytes > 0,
+        .replay = { .varies = d->unreplayed || d->untraced_bytes > 0
+                           || adx_is_shared(d->schedule.store),
                     .compiled = d->compiled }
     };
     c->report = report == NULL ? &c->own_report : report;

@@ -127,8 +127,9 @@ typedef struct ad_store {
 // several processes (statements with `always`) all must go on from the same
 // step, though one of them may have less in its store, or what is damaged or of
 // another run. So before adjoints are taken, agree is called with whether this
-// process has the right ones, and returns whether all have. NULL: there is one
-// process.
+// process has the right ones, and returns whether all have; get must not ask the
+// others. All processes call agree equally often, if they run as many steps; for
+// that no steps are replayed. NULL: there is one process.
 
 typedef struct ad_schedule {
     ad_schedule_kind kind;

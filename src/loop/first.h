@@ -73,6 +73,13 @@ static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
         && (c->n.untraced == 0 || c->untraced_first != NULL);
 }
 
+// Whether several processes go on from what is in the store. All must ask for it
+// equally often, but whether steps can be replayed may differ: so none are.
+static bool adx_is_shared(const ad_store *store)
+{
+    return store != NULL && store->resume && store->agree != NULL;
+}
+
 // Makes a scan from its description, with copies of all values that it reads.
 // NULL: no memory.
 static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
@@ -89,7 +96,8 @@ static adx_scan *adx_new_scan(const ad_scan_desc *d, const ad_allocator *a,
                .untraced = d->untraced_bytes },
         .most_steps = d->steps, .open_ended = d->open_ended,
         .schedule = d->schedule,
-        .replay = { .varies = d->unreplayed || d->untraced_bytes > 0,
+        .replay = { .varies = d->unreplayed || d->untraced_bytes > 0
+                           || adx_is_shared(d->schedule.store),
                     .compiled = d->compiled }
     };
     c->report = report == NULL ? &c->own_report : report;

@@ -122,6 +122,11 @@ static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
                       k->resume.adjoints, sizeof head + bytes);
 }
 
+// Whether this thread is in the get of a store whose `agree` is missing, so that
+// other processes, if there are any, may call it more or less often
+// (mpi/reductions).
+static ADX_THREAD bool adx_fetching_alone;
+
 // Fetches adjoints. False: they are not there, or not those of this sweep.
 static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,
                                size_t bytes)
@@ -129,8 +134,11 @@ static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,
     const ad_store *store = k->scan->schedule.store;
     char *at = k->resume.adjoints;
     adx_adjoints_head head;
-    if (!store->get(store->user, (size_t)stamp->number, at,
-                    sizeof head + bytes))
+    adx_fetching_alone = store->agree == NULL;
+    bool got = store->get(store->user, (size_t)stamp->number, at,
+                          sizeof head + bytes);
+    adx_fetching_alone = false;
+    if (!got)
         return false;
     memcpy(&head, at, sizeof head);
     return memcmp(&head.stamp, stamp, sizeof *stamp) == 0

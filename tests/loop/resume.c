@@ -34,8 +34,8 @@ static struct disk {
     size_t ends;            // at this put; 0: never
     enum ending how;
     size_t drops;
-    size_t agreements;      // with what this process has
-    size_t missing;         // at this one, another process does not; 0: never
+    size_t agreements;      // that this process asked for
+    size_t missing;         // at this one, another process says no; 0: never
     size_t failing;         // this put fails
     // what the program reports
     ad_status status;
@@ -75,7 +75,7 @@ static bool disk_get(void *user, size_t number, void *state, size_t bytes)
 static bool disk_agree(void *user, bool mine)
 {
     (void)user;
-    return mine && ++disk->agreements != disk->missing;
+    return ++disk->agreements != disk->missing && mine;
 }
 
 static void disk_drop(void *user)
@@ -119,6 +119,7 @@ typedef struct task {
     double start;
     double weight;
     bool resume;
+    bool several;           // processes, of which this is one
 } task;
 
 // Three scalar inputs, and a sequence that depends on one of them.
@@ -137,8 +138,8 @@ static ad_status run_task(const task *w)
     for (size_t i = 0; i < 4; i++)
         first[i] = ad_rec(ad_mul(x[0], 0.1 * (double)(i + 1)));
     const ad_store store = { .put = disk_put, .get = disk_get,
-                             .drop = disk_drop, .agree = disk_agree,
-                             .every = EVERY,
+                             .drop = disk_drop, .every = EVERY,
+                             .agree = w->several ? disk_agree : NULL,
                              .resume = w->resume };
     const ad_scan_state state = { .size = 2, .initial = first, .last = last,
                                   .taps = 2, .tap = taps };
@@ -277,24 +278,29 @@ static void run_others(void)
 }
 
 // Another process of the program does not have what this one has: this one goes
-// on where the other one can, too.
-static void run_disagreeing(void)
+// on where the other one can, too. Whatever a process finds out about its steps,
+// it asks the others as often as they ask.
+static void run_disagreeing(int kind)
 {
-    const task w = { .kind = 1, .start = 0.3, .weight = 1, .resume = true };
+    const task w = { .kind = kind, .start = 0.3, .weight = 1, .resume = true,
+                     .several = true };
     double want[N];
     wipe();
-    CHECK(in_process(&w, 0, BEFORE), "the one");
+    CHECK(in_process(&w, 0, BEFORE) && disk->agreements == 1, "kind %d: asks "
+          "%zu times", kind, disk->agreements);
     memcpy(want, disk->g, sizeof want);
-    for (size_t i = 1; i <= RANGES; i += 4) {
+    for (size_t i = 0; i <= RANGES; i += i == 0 ? 1 : 4) {
+        size_t asked = i == 0 ? RANGES : i;
         disk->agreements = 0;
         disk->missing = i;
         memset(disk->g, 0, sizeof want);
-        CHECK(in_process(&w, 0, BEFORE) && disk->agreements == i
+        CHECK(in_process(&w, 0, BEFORE) && disk->agreements == asked
                   && memcmp(disk->g, want, sizeof want) == 0,
-              "%zu agreements, \"%s\"", disk->agreements,
+              "kind %d: %zu agreements, \"%s\"", kind, disk->agreements,
               ad_message(disk->status));
         CHECK(disk->report.resumed
-                  == (i == 1 ? 0 : STEPS - (RANGES - i + 1) * EVERY),
+                  == (i == 1 ? 0 : i == 0 ? STEPS
+                      : STEPS - (RANGES - i + 1) * EVERY),
               "%zu: %zu steps", i, disk->report.resumed);
     }
 }
@@ -322,16 +328,17 @@ int main(void)
     if (disk == MAP_FAILED)
         return EXIT_FAILURE;
     const task tasks[] = {
-        { 0, ADREV_STORE_ALL, 0, 0, 0.3, 1, true },
-        { 1, ADREV_BINOMIAL, 3, 0, 0.3, 1, true },
-        { 1, ADREV_EVERY, 5, 101, 0.3, 2, true },
-        { 2, ADREV_STORE_ALL, 0, 0, 0.3, 1, true },
-        { 3, ADREV_STORE_ALL, 0, 0, 0.37, 1, true },
+        { 0, ADREV_STORE_ALL, 0, 0, 0.3, 1, true, false },
+        { 1, ADREV_BINOMIAL, 3, 0, 0.3, 1, true, false },
+        { 1, ADREV_EVERY, 5, 101, 0.3, 2, true, false },
+        { 2, ADREV_STORE_ALL, 0, 0, 0.3, 1, true, false },
+        { 3, ADREV_STORE_ALL, 0, 0, 0.37, 1, true, false },
     };
     for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++)
         run_all_puts(&tasks[i]);
     run_others();
-    run_disagreeing();
+    for (int kind = 0; kind < 4; kind++)
+        run_disagreeing(kind);
     run_failing();
     return check_done("resume");
 }
