@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// The distance of 1 from the next number.
+#define EPSILON                                                             \
+    (sizeof(ad_real) == sizeof(float) ? (double)FLT_EPSILON : DBL_EPSILON)
+
 static int ranks_rank;
 static int ranks_size;
 
