@@ -89,6 +89,11 @@
  * it, too, up to the next collective query or ad_mpi_agree; from there on
  * communicator and tapes are usable again. No rank waits for one that failed.
  *
+ * If an MPI function fails and does not end the program (MPI_ERRORS_RETURN), the
+ * communicator is broken: the rank tells all others, each call there returns
+ * ADREV_EREMOTE, and ad_mpi_free is the only one that is left. docs/mpi.md says
+ * what MPI must still do for that.
+ *
  * ========================================================================== */
 
 #ifdef __cplusplus
@@ -126,16 +131,21 @@ typedef bool ad_mpi_watch_fn(size_t done, size_t parts, void *user);
 // those of the program. MPI must have been initialised. Collective.
 //
 //   returns      to be freed with ad_mpi_free; NULL on all ranks: one of them
-//                is out of memory, or MPI is not initialised
-//   memory       1 MiB, and 100 bytes for each rank
+//                is out of memory, or MPI is not initialised, or the files with
+//                ADREV_IMPLEMENTATION were compiled with other switches
+//   memory       1 MiB, and 130 bytes for each rank
 //   see          docs/mpi.md, tests/mpi/grad.c
 ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm);
 
 // The same with the caller's allocator, which is copied.
+//
+//   threads      with a pool, several threads of a rank call it at once in
+//                ad_mpi_grad, as in a fork (adrev_parallel.h)
 ADX_API ad_mpi *ad_mpi_new_with(MPI_Comm comm, const ad_allocator *allocator);
 
 // Frees it, before MPI_Finalize. Statements that use it must not be swept any
-// more. Collective. NULL is allowed.
+// more. Collective. NULL is allowed. Of a broken one, memory that MPI may still
+// read is not freed.
 ADX_API void ad_mpi_free(ad_mpi *c);
 
 // The calling rank, and how many there are; of NULL 0 and 1.
@@ -181,7 +191,7 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //                      rather than one for each rank: then loads even out
 //   f            in    called for each part, with all of x. It records on the
 //                      tape that is current, and leaves no other current.
-//                      Statements and queries of c fail the part there. With
+//                      Statements and queries of any ad_mpi fail there. With
 //                      a pool (adrev_parallel.h, ad_pool_use), several threads
 //                      of a rank call it at once
 //   x    [n]     in    the same on all ranks
@@ -191,7 +201,7 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //   returns      ADREV_OK, with y and g the same on all ranks; ADREV_ESHAPE: an
 //                array or f is NULL, or ranks disagree on n or parts;
 //                ADREV_EPASSIVE: no part depends on x; ADREV_ENOMEM; the status
-//                of a part's recording; ADREV_EBUSY: a part uses c;
+//                of a part's recording; ADREV_EBUSY: a part uses an ad_mpi;
 //                ADREV_EEXTERNAL: ad_mpi_watch_fn said stop; ADREV_EREMOTE: one
 //                of these on another rank
 //   cost         of each part, recording and sweep, and an addition of n
@@ -237,8 +247,9 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * (but x of a halo or a broadcast may stay as it was):
  *
  *   ADREV_OK
- *   ADREV_ESHAPE     an array, a rank or a length is impossible; or the message
- *                    that came has another length, or is of another statement
+ *   ADREV_ESHAPE     an array, a rank or a length is impossible; two sides of
+ *                    one rank have the same key; or the message that came has
+ *                    another length, or is of another statement
  *   ADREV_ENOMEM     also for messages that are under way
  *   ADREV_EHOOK, ADREV_EBUSY     where such a statement cannot be
  *   ADREV_EREMOTE    another rank failed
@@ -254,8 +265,8 @@ typedef struct ad_mpi_side {
     const size_t *from;     // [sends] numbers that go there
     size_t receives;
     const size_t *to;       // [receives] where those that come from there go
-    int send_key;           // 0 to 63: where two sides have the same rank, what
-    int receive_key;        // is sent with a key is received with this key
+    int send_key;           // 0 to 63: what is sent with a key is received with
+    int receive_key;        // it. Two sides of one rank have different ones
 } ad_mpi_side;
 
 // Something that has been started.
@@ -263,7 +274,8 @@ typedef struct ad_mpi_request ad_mpi_request;
 
 // Exchanges the borders of a domain: for each side, x[from] go to the
 // neighbour, and x[to] become what it sent. All is sent before anything is
-// received.
+// received. In a periodic domain both neighbours may be the same rank, or this
+// one: so give what goes to the left another key than what goes to the right.
 //
 //   side [sides] in    read during the call only
 //   x    [n]     in/out  no index twice in all of `to`
@@ -432,8 +444,8 @@ ADX_TRY ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
  *           ADX_MPI_LAST_ID ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
  *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
  *           adx_mpi_flag adx_mpi_count adx_mpi_real adx_mpi_ok adx_mpi_arrived
- *           adx_mpi_finished adx_mpi_rest adx_mpi_status_of ADX_MPI_IN_BRANCH
- *           adx_mpi_is_apart adx_mpi_ready
+ *           adx_mpi_rest adx_mpi_finished adx_mpi_status_of ADX_MPI_APART
+ *           adx_mpi_in_part adx_mpi_is_apart adx_mpi_ready
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -467,7 +479,8 @@ enum {
     ADX_MPI_TREE,               // up and down the tree of an agreement
     ADX_MPI_MEET,               // how many messages the rank has sent
     ADX_MPI_DONE,               // parts that it has done
-    ADX_MPI_CALL                // the collective statement that it makes
+    ADX_MPI_CALL,               // the collective statement that it makes
+    ADX_MPI_BROKEN              // MPI has failed there, or it was told so
 };
 
 // A message that is being sent. Its memory is that of the requests of its
@@ -515,7 +528,8 @@ struct ad_mpi {
     uint64_t epoch;
     ad_status own;              // what failed on this rank in this epoch
     bool stopped;               // a rank has failed in this epoch
-    bool broken;                // an MPI function failed: nothing works
+    bool broken;                // an MPI function failed, here or elsewhere:
+                                // nothing works any more
     const char *why;            // what ended the last call
 
     adx_mpi_word *met;          // [size] what others said when they met; epoch
@@ -525,6 +539,8 @@ struct ad_mpi {
     uint64_t messages;          // of statements, sweeps and sums
     MPI_Request *told;          // [2*size] notes of this epoch and the last one
     adx_mpi_word note[2];
+    MPI_Request saying;         // what this rank has said last
+    adx_mpi_word said;
     adx_mpi_parcel *going;      // messages that may not have been taken yet
     size_t going_numbers;
     ad_real *spare;             // [ADREV_MPI_PIECE] fronts, and what is thrown
@@ -537,7 +553,10 @@ struct ad_mpi {
     size_t room_size;
     bool summing;               // parts of a sum are being computed
     unsigned sum_stamp;         // of its messages: 24 bits, as a float has
-    adx_mpi_flag branched;      // a branch was refused; others are not told yet
+    adx_mpi_flag refused;       // a branch or a part of another sum was; the
+                                // others are not told yet
+    uint64_t *keys;             // [2*size] of the sides of a halo; 0 between
+                                // calls
 
     // Sums of parts.
     size_t parts;               // for which the cuts are; 0: none
@@ -558,16 +577,34 @@ static MPI_Datatype adx_mpi_real(void)
     return sizeof(ad_real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
 }
 
-// Whether an MPI function worked. If not, MPI says nothing of what works after
-// that; so nothing is tried any more. (By default MPI ends the program instead.)
-static bool adx_mpi_ok(ad_mpi *c, int code)
+// Gives up the communicator. MPI says nothing of what works after a failure, so
+// nothing is tried any more but to tell the others, once. Each of them tells all
+// others, too: so one such message is enough for each rank.
+ADX_COLD static void adx_mpi_break(ad_mpi *c, const char *why)
 {
-    if (code == MPI_SUCCESS)
-        return true;
+    static const adx_mpi_word word = {0};
+    if (c->broken)
+        return;
     c->broken = true;
     c->stopped = true;
-    c->why = "an MPI function failed: the communicator cannot be used any more";
-    return false;
+    c->why = why;
+    for (int r = 0; r < c->size; r++) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (r != c->rank
+            && MPI_Isend(&word, ADX_MPI_WORDS, MPI_UINT64_T, r, ADX_MPI_BROKEN,
+                         c->control, &request) == MPI_SUCCESS
+            && request != MPI_REQUEST_NULL)
+            MPI_Request_free(&request);     // nobody waits for it
+    }
+}
+
+// Whether an MPI function worked. (By default MPI ends the program if not.)
+static bool adx_mpi_ok(ad_mpi *c, int code)
+{
+    if (code != MPI_SUCCESS)
+        adx_mpi_break(c, "an MPI function failed: the communicator cannot be "
+                      "used any more");
+    return code == MPI_SUCCESS;
 }
 
 // Whether a message is there.
@@ -579,23 +616,37 @@ static bool adx_mpi_arrived(ad_mpi *c, MPI_Comm comm, int from, int tag,
         && there != 0;
 }
 
-// Whether n requests are finished; wait: until they are.
+// Between two looks at messages. The first ones follow at once, since most
+// messages are there soon; then others may have the processor. Where a message
+// does not come for long, MPI may have failed on a rank.
+static void adx_mpi_rest(ad_mpi *c, unsigned looks)
+{
+    MPI_Status status;
+    if (looks % 64 == 63 && !c->broken
+        && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE, ADX_MPI_BROKEN,
+                           &status))
+        adx_mpi_break(c, "MPI failed on another rank: the communicator cannot "
+                      "be used any more");
+    if (looks > 64)
+        sched_yield();
+}
+
+// Whether n requests are finished; wait: until they are. MPI_Wait would go on
+// waiting if MPI has failed on the other rank.
 static bool adx_mpi_finished(ad_mpi *c, size_t n, MPI_Request request[],
                              bool wait)
 {
-    int done = 1;
-    for (size_t i = 0; done != 0 && i < n && !c->broken; i++)
-        adx_mpi_ok(c, wait ? MPI_Wait(&request[i], MPI_STATUS_IGNORE)
-                           : MPI_Test(&request[i], &done, MPI_STATUS_IGNORE));
-    return done != 0 && !c->broken;
-}
-
-// Between two looks at messages. The first ones follow at once, since most
-// messages are there soon; then others may have the processor.
-static void adx_mpi_rest(unsigned looks)
-{
-    if (looks > 64)
-        sched_yield();
+    unsigned looks = 0;
+    for (size_t i = 0; i < n && !c->broken;) {
+        int done = 0;
+        adx_mpi_ok(c, MPI_Test(&request[i], &done, MPI_STATUS_IGNORE));
+        if (done == 0 && !wait)
+            return false;
+        if (done == 0)
+            adx_mpi_rest(c, looks++);
+        i += done != 0;
+    }
+    return !c->broken;
 }
 
 // What a call returns in the present state.
@@ -605,10 +656,11 @@ static ad_status adx_mpi_status_of(const ad_mpi *c)
          : c->stopped || c->broken ? ADREV_EREMOTE : ADREV_OK;
 }
 
-#define ADX_MPI_IN_PART "a part of ad_mpi_grad cannot exchange messages with " \
-                        "other ranks"
-#define ADX_MPI_IN_BRANCH "a branch of a fork cannot exchange messages with " \
-                          "other ranks"
+#define ADX_MPI_APART "a branch of a fork, or a part of ad_mpi_grad, cannot " \
+                      "exchange messages with other ranks"
+
+// Whether this thread computes a part of a sum.
+static ADX_THREAD bool adx_mpi_in_part;
 
 // Whether this is a branch, which may run on any thread.
 static bool adx_mpi_in_branch(void)
@@ -621,25 +673,25 @@ static bool adx_mpi_in_branch(void)
     return t != NULL && t->open > 0;
 }
 
-// Whether this is a part of a sum or a branch.
+// Whether this is a part of a sum, of c or of another one, or a branch.
 static bool adx_mpi_is_apart(const ad_mpi *c)
 {
-    return c->summing || adx_mpi_in_branch();
+    return c->summing || adx_mpi_in_part || adx_mpi_in_branch();
 }
 
 // Whether all ranks can be asked for something. They cannot in a part of a sum,
 // where other ranks compute other parts, nor in a branch: neither calls MPI, as
-// this may be one of several threads.
+// this may be one of several threads. A part fails, and its sum tells the
+// others; those that a branch has, or another ad_mpi, are told at the next call.
 static ad_status adx_mpi_ready(ad_mpi *c)
 {
     if (c == NULL)
         return ADREV_ENOTAPE;
     if (!adx_mpi_is_apart(c))
         return ADREV_OK;
-    if (c->summing)             // fails the part, whose sum tells the others
-        return ad_fail(ADREV_EBUSY, ADX_MPI_IN_PART);
-    c->branched = true;
-    return ad_fail(ADREV_EBUSY, ADX_MPI_IN_BRANCH);
+    if (!c->summing)
+        c->refused = true;
+    return ad_fail(ADREV_EBUSY, ADX_MPI_APART);
 }
 
 /* === mpi/agreement ==========================================================
@@ -655,14 +707,17 @@ static ad_status adx_mpi_ready(ad_mpi *c)
  *
  * Who looks for notes also tells of the progress of a sum, if that is wanted.
  *
+ * Where an MPI function fails, there are no agreements any more: see
+ * adx_mpi_break (mpi/context). Whoever waits looks for that, too.
+ *
  * A note says in which epoch it was sent. One that is read late does not count.
  * One can also come early: from a rank that fails right after an agreement, to
  * one that still waits in it. So nobody reads notes in an agreement; those of
  * the next epoch are there when it has begun.
  *
  *   needs   tape/memory mpi/api mpi/context
- *   offers  adx_mpi_send_word adx_mpi_read_word adx_mpi_stop
- *           adx_mpi_begin_watch adx_mpi_look adx_mpi_reap adx_mpi_agree
+ *   offers  adx_mpi_say adx_mpi_read_word adx_mpi_stop adx_mpi_begin_watch
+ *           adx_mpi_look adx_mpi_reap adx_mpi_agree
  * ========================================================================== */
 
 /* --- notes --------------------------------------------------------------- */
@@ -672,6 +727,14 @@ static void adx_mpi_send_word(ad_mpi *c, int to, int tag,
 {
     adx_mpi_ok(c, MPI_Isend(word, ADX_MPI_WORDS, MPI_UINT64_T, to, tag,
                             c->control, request));
+}
+
+// The same for a word that nobody needs longer.
+static void adx_mpi_say(ad_mpi *c, int to, int tag, adx_mpi_word word)
+{
+    c->said = word;
+    adx_mpi_send_word(c, to, tag, &c->said, &c->saying);
+    adx_mpi_finished(c, 1, &c->saying, true);
 }
 
 static adx_mpi_word adx_mpi_read_word(ad_mpi *c, int from, int tag)
@@ -725,11 +788,8 @@ static void adx_mpi_begin_watch(ad_mpi *c, uint64_t parts)
 // The other ranks tell rank 0 how many parts they have done.
 static void adx_mpi_tell_first(ad_mpi *c)
 {
-    const adx_mpi_word word = { .epoch = c->epoch,
-                                .status = c->done[c->rank] };
-    MPI_Request request = MPI_REQUEST_NULL;
-    adx_mpi_send_word(c, 0, ADX_MPI_DONE, &word, &request);
-    adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    adx_mpi_say(c, 0, ADX_MPI_DONE, (adx_mpi_word){
+        .epoch = c->epoch, .status = c->done[c->rank] });
 }
 
 // Rank 0 tells the user what all have done.
@@ -763,20 +823,20 @@ static void adx_mpi_tell(ad_mpi *c)
         adx_mpi_tell_first(c);
 }
 
-// Fails if a branch was refused, which cannot tell other ranks itself.
-static void adx_mpi_end_branches(ad_mpi *c)
+// Fails if something was refused where other ranks could not be told.
+static void adx_mpi_tell_refused(ad_mpi *c)
 {
-    if (!c->branched)
+    if (!c->refused)
         return;
-    c->branched = false;
-    adx_mpi_stop(c, ADREV_EBUSY, ADX_MPI_IN_BRANCH);
+    c->refused = false;
+    adx_mpi_stop(c, ADREV_EBUSY, ADX_MPI_APART);
 }
 
 // Reads notes. Returns whether to go on.
 static bool adx_mpi_look(ad_mpi *c)
 {
     MPI_Status status;
-    adx_mpi_end_branches(c);
+    adx_mpi_tell_refused(c);
     if (c->watch_parts > 0 && !c->stopped)
         adx_mpi_tell(c);
     while (!c->broken && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE,
@@ -817,7 +877,7 @@ static void adx_mpi_drain(ad_mpi *c)
     for (int r = 0; r < c->size && !c->broken; r++)
         while (c->taken[r] < c->met[r].sent && !c->broken) {
             if (!adx_mpi_arrived(c, c->data, r, MPI_ANY_TAG, &status)) {
-                adx_mpi_rest(looks++);
+                adx_mpi_rest(c, looks++);
                 continue;
             }
             adx_mpi_ok(c, MPI_Recv(c->spare, ADREV_MPI_PIECE, adx_mpi_real(),
@@ -835,7 +895,7 @@ static adx_mpi_word adx_mpi_await_word(ad_mpi *c, int from, int tag)
     MPI_Status status;
     unsigned looks = 0;
     while (!c->broken && !adx_mpi_arrived(c, c->control, from, tag, &status))
-        adx_mpi_rest(looks++);
+        adx_mpi_rest(c, looks++);
     return c->broken ? (adx_mpi_word){0} : adx_mpi_read_word(c, from, tag);
 }
 
@@ -852,7 +912,6 @@ static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
 {
     adx_mpi_word word = { .epoch = c->epoch, .status = (uint64_t)mine,
                           .print = print };
-    MPI_Request request = MPI_REQUEST_NULL;
     int step = 1;
     for (; (c->rank & step) == 0 && step < c->size; step *= 2)
         if (c->rank + step < c->size) {
@@ -862,15 +921,12 @@ static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
             word.sent |= other.sent | (other.print != print);
         }
     if (c->rank != 0 && !c->broken) {
-        adx_mpi_send_word(c, c->rank - step, ADX_MPI_TREE, &word, &request);
-        adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        adx_mpi_say(c, c->rank - step, ADX_MPI_TREE, word);
         word = adx_mpi_await_word(c, c->rank - step, ADX_MPI_TREE);
     }
     for (step /= 2; step > 0 && !c->broken; step /= 2)
-        if (c->rank + step < c->size) {
-            adx_mpi_send_word(c, c->rank + step, ADX_MPI_TREE, &word, &request);
-            adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
-        }
+        if (c->rank + step < c->size)
+            adx_mpi_say(c, c->rank + step, ADX_MPI_TREE, word);
     *differ = word.sent != 0 && word.status == ADREV_OK;
     return c->broken ? ADREV_EREMOTE
          : *differ ? ADREV_ESHAPE : (ad_status)word.status;
@@ -880,17 +936,14 @@ static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
 // Returns the worst status that one of them has.
 static ad_status adx_mpi_meet(ad_mpi *c, ad_status mine)
 {
-    MPI_Request request;
     uint64_t worst = (uint64_t)mine;
     for (int r = 0; r < c->size && !c->broken; r++) {
         adx_mpi_word word = { .epoch = c->epoch + 1, .status = (uint64_t)mine,
                               .sent = c->sent[r] };
-        if (r == c->rank) {
+        if (r == c->rank)
             c->met[r] = word;
-            continue;
-        }
-        adx_mpi_send_word(c, r, ADX_MPI_MEET, &word, &request);
-        adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        else
+            adx_mpi_say(c, r, ADX_MPI_MEET, word);
     }
     for (int r = 0; r < c->size && !c->broken; r++) {
         if (c->met[r].epoch == 0)
@@ -922,7 +975,7 @@ static ad_status adx_mpi_settled(ad_mpi *c, ad_status mine, bool strict)
 static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
                                bool strict)
 {
-    adx_mpi_end_branches(c);
+    adx_mpi_tell_refused(c);
     if (mine != ADREV_OK)
         adx_mpi_stop(c, mine, NULL);
     mine = adx_mpi_status_of(c);
@@ -958,11 +1011,11 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
  * a sweep wait for itself. Who receives waits until the message is there, or
  * until a rank has failed.
  *
- * A message begins with three numbers: its stamp, which says to what kind of
- * statement it belongs, its id (mpi/statements; else 0), and its length. So the
- * length is right before anything is written, and statements that do not belong
- * together are noticed. Messages of more than ADREV_MPI_PIECE numbers go in
- * pieces.
+ * A message begins with four numbers: its stamp, which says to what kind of
+ * statement it belongs, its id (mpi/statements; else 0), and its length, as two
+ * numbers of 24 bits and more, which a float has. So the length is right before
+ * anything is written, and statements that do not belong together are noticed.
+ * Messages of more than ADREV_MPI_PIECE numbers go in pieces.
  *
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
  *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_relieve adx_mpi_send
@@ -975,7 +1028,10 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
 #endif
 
 // Numbers before those of a message.
-enum { ADX_MPI_AT_STAMP, ADX_MPI_AT_ID, ADX_MPI_AT_LENGTH, ADX_MPI_FRONT };
+enum {
+    ADX_MPI_AT_STAMP, ADX_MPI_AT_ID, ADX_MPI_AT_LENGTH, ADX_MPI_AT_MORE,
+    ADX_MPI_FRONT
+};
 
 _Static_assert(ADREV_MPI_PIECE >= ADX_MPI_FRONT,
                "ADREV_MPI_PIECE must have room for the front of a message");
@@ -1019,7 +1075,8 @@ static bool adx_mpi_post(ad_mpi *c, adx_mpi_parcel *p, int to, int tag,
     size_t left = p->n + ADX_MPI_FRONT;
     at[ADX_MPI_AT_STAMP] = (ad_real)stamp;
     at[ADX_MPI_AT_ID] = (ad_real)id;
-    at[ADX_MPI_AT_LENGTH] = (ad_real)p->n;
+    at[ADX_MPI_AT_LENGTH] = (ad_real)(p->n & 0xffffff);
+    at[ADX_MPI_AT_MORE] = (ad_real)(p->n >> 24);
     for (size_t i = 0; i < p->pieces; i++)
         p->request[i] = MPI_REQUEST_NULL;
     for (size_t i = 0; i < p->pieces && !c->broken; i++) {
@@ -1044,7 +1101,7 @@ static bool adx_mpi_relieve(ad_mpi *c)
 {
     for (unsigned looks = 0; c->going_numbers > ADX_MPI_GOING
                              && adx_mpi_look(c); looks++) {
-        adx_mpi_rest(looks);
+        adx_mpi_rest(c, looks);
         adx_mpi_reap(c, false);
     }
     return !c->stopped;
@@ -1097,7 +1154,7 @@ static bool adx_mpi_await(ad_mpi *c, int from, int tag, int *n)
             return false;
         if (ADREV_DEBUG && looks % 64 == 1 && adx_mpi_left(c, from))
             return false;
-        adx_mpi_rest(looks);
+        adx_mpi_rest(c, looks);
     }
     return !c->broken
         && adx_mpi_ok(c, MPI_Get_count(&status, adx_mpi_real(), n));
@@ -1116,7 +1173,8 @@ static bool adx_mpi_is_front(ad_mpi *c, const ad_real front[], unsigned stamp,
                              size_t n)
 {
     bool kind = front[ADX_MPI_AT_STAMP] == (ad_real)stamp;
-    if (kind && front[ADX_MPI_AT_LENGTH] == (ad_real)n)
+    if (kind && front[ADX_MPI_AT_LENGTH] == (ad_real)(n & 0xffffff)
+        && front[ADX_MPI_AT_MORE] == (ad_real)(n >> 24))
         return true;
     adx_mpi_stop(c, ADREV_ESHAPE, kind
                  ? "a message has another length than is expected"
@@ -1186,6 +1244,7 @@ static void adx_mpi_free_memory(ad_mpi *c)
     adx_drop(&memory, c->done);
     adx_drop(&memory, c->spare);
     adx_drop(&memory, c->next_id);
+    adx_drop(&memory, c->keys);
     adx_drop(&memory, c->room);
     adx_drop(&memory, c);
 }
@@ -1216,6 +1275,7 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->rank = rank;
     c->size = size;
     c->why = ad_message(ADREV_OK);
+    c->saying = MPI_REQUEST_NULL;
     c->id_tags = adx_mpi_count_tags();
     c->met = (adx_mpi_word *)adx_take(memory, n, sizeof *c->met);
     c->sent = (uint64_t *)adx_take(memory, n, sizeof *c->sent);
@@ -1225,10 +1285,12 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->cut_next = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut_next);
     c->done = (uint64_t *)adx_take(memory, n, sizeof *c->done);
     c->next_id = (uint32_t *)adx_take(memory, n, sizeof *c->next_id);
+    c->keys = (uint64_t *)adx_take(memory, 2 * n, sizeof *c->keys);
     c->spare = (ad_real *)adx_take(memory, ADREV_MPI_PIECE, sizeof *c->spare);
     if (c->met == NULL || c->sent == NULL || c->taken == NULL
         || c->told == NULL || c->cut == NULL || c->cut_next == NULL
-        || c->done == NULL || c->next_id == NULL || c->spare == NULL) {
+        || c->done == NULL || c->next_id == NULL || c->keys == NULL
+        || c->spare == NULL) {
         adx_mpi_free_memory(c);
         return NULL;
     }
@@ -1236,19 +1298,31 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     memset(c->sent, 0, n * sizeof *c->sent);
     memset(c->taken, 0, n * sizeof *c->taken);
     memset(c->next_id, 0, n * sizeof *c->next_id);
+    memset(c->keys, 0, 2 * n * sizeof *c->keys);
     memset(c->cut_next, 0, (n + 1) * sizeof *c->cut_next);
     for (size_t i = 0; i < 2 * n; i++)
         c->told[i] = MPI_REQUEST_NULL;
     return c;
 }
 
-// Duplicates the communicator twice, if all ranks have memory.
+// What must be the same on all ranks, as one number.
+static int adx_mpi_switches(void)
+{
+    uint64_t h = sizeof(ad_real) + 16 * (uint64_t)ADREV_DEBUG;
+    h = h * 0x9e3779b97f4a7c15u + ADREV_MPI_SLICE;
+    h = h * 0x9e3779b97f4a7c15u + ADREV_MPI_PIECE;
+    return (int)(h >> 34);
+}
+
+// Duplicates the communicator twice, if all ranks have memory and the same
+// switches.
 static bool adx_mpi_duplicate(ad_mpi *c, MPI_Comm comm)
 {
-    int well = c != NULL;
-    int all = 0;
-    if (MPI_Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS
-        || all == 0 || MPI_Comm_dup(comm, &c->data) != MPI_SUCCESS)
+    const int mine[3] = { c != NULL, adx_mpi_switches(), -adx_mpi_switches() };
+    int least[3] = {0};
+    if (MPI_Allreduce(mine, least, 3, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS
+        || least[0] == 0 || least[1] != -least[2]
+        || MPI_Comm_dup(comm, &c->data) != MPI_SUCCESS)
         return false;
     if (MPI_Comm_dup(comm, &c->control) == MPI_SUCCESS)
         return true;
@@ -1292,7 +1366,33 @@ static void adx_mpi_read_rest(ad_mpi *c)
         adx_mpi_read_word(c, status.MPI_SOURCE, status.MPI_TAG);
 }
 
-// Messages that nobody has taken are thrown away, as after a failure.
+// Whether MPI has done with n requests, as far as it still says so.
+static bool adx_mpi_has_done(size_t n, MPI_Request request[])
+{
+    int done = 1;
+    for (size_t i = 0; done != 0 && i < n; i++)
+        if (MPI_Test(&request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            done = 0;
+    return done != 0;
+}
+
+// Frees messages that are under way where nobody takes them any more. False: MPI
+// still reads one of them, or what this rank told others.
+static bool adx_mpi_free_going(ad_mpi *c)
+{
+    while (c->going != NULL) {
+        adx_mpi_parcel *p = c->going;
+        if (!adx_mpi_has_done(p->pieces, p->request))
+            return false;
+        c->going = p->next;
+        adx_drop(&c->memory, p);
+    }
+    return adx_mpi_has_done(1, &c->saying)
+        && adx_mpi_has_done(2 * (size_t)c->size, c->told);
+}
+
+// Messages that nobody has taken are thrown away, as after a failure. Memory that
+// MPI may read stays, if that is broken.
 ADX_API void ad_mpi_free(ad_mpi *c)
 {
     if (c == NULL)
@@ -1307,7 +1407,8 @@ ADX_API void ad_mpi_free(ad_mpi *c)
         MPI_Comm_free(&c->control);
     }
     adx_mpi_free_requests(c);
-    adx_mpi_free_memory(c);
+    if (adx_mpi_free_going(c))
+        adx_mpi_free_memory(c);
 }
 
 ADX_API int ad_mpi_rank(const ad_mpi *c)
@@ -1796,7 +1897,10 @@ static void adx_mpi_do_chunk(adx_mpi_chunk *p)
                                     sizeof *in);
     ad_tape *t = in == NULL ? NULL : ad_tape_new_with(memory);
     ad_tape *before = ad_use(t);
+    bool nested = adx_mpi_in_part;      // in a branch of another part
+    adx_mpi_in_part = true;
     p->status = t == NULL ? ADREV_ENOMEM : adx_mpi_parts(p, t, in);
+    adx_mpi_in_part = nested;
     if (t != NULL && t->status != ADREV_OK && t->status == p->status)
         p->why = ad_tape_reason(t);
     ad_use(before);
@@ -2070,10 +2174,11 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
  *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY adx_mpi_kind ADX_MPI_SEND ADX_MPI_HALO
  *           ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER ADX_MPI_SCATTER
  *           ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL adx_mpi_link
- *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_enter_all
- *           adx_mpi_is_rank adx_mpi_room adx_mpi_new_exchange
- *           adx_mpi_send_links adx_mpi_fetch adx_mpi_asked adx_mpi_is_asked
- *           adx_mpi_record adx_mpi_run_exchange
+ *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_meet_call
+ *           adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
+ *           adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
+ *           adx_mpi_asked adx_mpi_is_asked adx_mpi_external adx_mpi_record
+ *           adx_mpi_run_exchange
  * ========================================================================== */
 
 // Tags of messages with numbers. Values are found by the key of their side;
@@ -2160,13 +2265,10 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
 // call. If any two ranks make different ones, so do two neighbours in this ring.
 static bool adx_mpi_same_call(ad_mpi *c, uint64_t print)
 {
-    const adx_mpi_word mine = { .epoch = c->epoch, .print = print };
-    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Status status;
     int before = (c->rank + c->size - 1) % c->size;
-    adx_mpi_send_word(c, (c->rank + 1) % c->size, ADX_MPI_CALL, &mine,
-                      &request);
-    adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    adx_mpi_say(c, (c->rank + 1) % c->size, ADX_MPI_CALL,
+                (adx_mpi_word){ .epoch = c->epoch, .print = print });
     for (unsigned looks = 0;; looks++) {
         bool gone = adx_mpi_has_gone(c, before);
         if (adx_mpi_arrived(c, c->control, before, ADX_MPI_CALL, &status)) {
@@ -2175,25 +2277,33 @@ static bool adx_mpi_same_call(ad_mpi *c, uint64_t print)
                 return word.print == print;
         } else if (!adx_mpi_look(c) || gone)
             return false;
-        adx_mpi_rest(looks);
+        adx_mpi_rest(c, looks);
     }
 }
 
-// As adx_mpi_enter, for a collective statement.
+// Whether all ranks make the same collective call, as far as is looked at. If
+// not, this rank has failed.
 //
 //   kind, what, n  in    alike on all ranks
+static bool adx_mpi_meet_call(ad_mpi *c, adx_mpi_kind kind, int what, size_t n)
+{
+    if (!ADREV_DEBUG || c->size == 1
+        || adx_mpi_same_call(c, ((uint64_t)kind * 1009 + (uint64_t)what)
+                                * 0x9e3779b97f4a7c15u + n))
+        return true;
+    if (!c->stopped)
+        adx_mpi_stop(c, ADREV_ESHAPE, "ranks make different collective calls, "
+                     "or one was forgotten");
+    return false;
+}
+
+// As adx_mpi_enter, for a collective statement.
 static ad_status adx_mpi_enter_all(ad_mpi *c, bool wrong, size_t m, ad_rev y[],
                                    adx_mpi_kind kind, int what, size_t n)
 {
     ad_status status = adx_mpi_enter(c, wrong, m, y);
-    if (!ADREV_DEBUG || status != ADREV_OK || c->size == 1
-        || adx_mpi_same_call(c, ((uint64_t)kind * 1009 + (uint64_t)what)
-                                * 0x9e3779b97f4a7c15u + n))
-        return status;
-    if (c->stopped)
-        return adx_mpi_refuse(c, m, y);
-    return adx_mpi_fail(c, ADREV_ESHAPE, "ranks make different collective "
-                        "calls, or one was forgotten", m, y);
+    return status != ADREV_OK || adx_mpi_meet_call(c, kind, what, n)
+         ? status : adx_mpi_refuse(c, m, y);
 }
 
 static bool adx_mpi_is_rank(const ad_mpi *c, int rank)
@@ -2422,14 +2532,28 @@ static const ad_external_rule adx_mpi_exchange_rule = {
 
 /* --- statements ---------------------------------------------------------- */
 
-// Records an exchange whose messages have gone and come, and frees it.
+// Records a statement whose messages have gone and come.
+static ad_status adx_mpi_external(ad_mpi *c, const ad_external_rule *rule,
+                                  const void *saved, size_t bytes, size_t n,
+                                  const ad_rev x[], size_t m, const ad_real v[],
+                                  ad_rev y[])
+{
+    ad_status status = (ad_external)(rule, saved, bytes, n, x, m, v, y);
+    const ad_tape *t = adx_now.tape;
+    if (status != ADREV_OK)
+        adx_mpi_stop(c, status, t == NULL ? NULL : ad_tape_reason(t));
+    return status;
+}
+
+// Records an exchange, and frees it.
 static ad_status adx_mpi_record(adx_mpi_exchange *s, size_t n,
                                 const ad_rev x[], size_t m, const ad_real v[],
                                 ad_rev y[])
 {
     ad_mpi *c = s->c;
-    ad_status status = (ad_external)(&adx_mpi_exchange_rule, s,
-                                     adx_mpi_exchange_bytes(s), n, x, m, v, y);
+    ad_status status = adx_mpi_external(c, &adx_mpi_exchange_rule, s,
+                                        adx_mpi_exchange_bytes(s), n, x, m, v,
+                                        y);
     adx_drop(&c->memory, s);
     return status;
 }
@@ -2684,6 +2808,41 @@ static bool adx_mpi_wrong_sides(const ad_mpi *c, size_t sides,
     return wrong || *out > ADX_MOST_ELEMENTS || *in > ADX_MOST_ELEMENTS;
 }
 
+_Static_assert(ADX_MPI_KEYS <= 64, "the keys of a rank must be bits of a word");
+
+// Whether two sides of one rank have the same key. Then the order of sides would
+// say what goes where; but what a rank sends up, the other gets from below.
+static bool adx_mpi_same_keys(const ad_mpi *c, size_t sides,
+                              const ad_mpi_side side[])
+{
+    bool same = false;
+    for (size_t i = 0; i < sides; i++) {
+        if (side[i].rank == MPI_PROC_NULL)
+            continue;
+        uint64_t *keys = c->keys + 2 * (size_t)side[i].rank;
+        const uint64_t send = (uint64_t)1 << side[i].send_key;
+        const uint64_t receive = (uint64_t)1 << side[i].receive_key;
+        same |= (keys[0] & send) != 0 || (keys[1] & receive) != 0;
+        keys[0] |= send;
+        keys[1] |= receive;
+    }
+    for (size_t i = 0; i < sides; i++)
+        if (side[i].rank != MPI_PROC_NULL)
+            memset(c->keys + 2 * (size_t)side[i].rank, 0, 2 * sizeof *c->keys);
+    return same;
+}
+
+// As adx_mpi_enter, for a halo.
+static ad_status adx_mpi_enter_halo(ad_mpi *c, bool wrong, size_t sides,
+                                    const ad_mpi_side side[])
+{
+    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    if (status == ADREV_OK && adx_mpi_same_keys(c, sides, side))
+        status = adx_mpi_fail(c, ADREV_ESHAPE, "a halo: two sides of one rank "
+                              "have the same key", 0, NULL);
+    return status;
+}
+
 // The links of a halo.
 static adx_mpi_exchange *adx_mpi_halo_links(ad_mpi *c, size_t sides,
                                             const ad_mpi_side side[])
@@ -2741,7 +2900,7 @@ ADX_API ad_status ad_mpi_halo(ad_mpi *c, size_t sides,
 {
     size_t out, in;
     bool wrong = adx_mpi_wrong_sides(c, sides, side, n, x, &out, &in);
-    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    ad_status status = adx_mpi_enter_halo(c, wrong, sides, side);
     if (status != ADREV_OK)
         return status;
     ad_rev *list = adx_mpi_gather_sides(c, sides, side, out, x);
@@ -2784,7 +2943,7 @@ ADX_API ad_status ad_mpi_halo_start(ad_mpi *c, size_t sides,
               || request == NULL;
     if (request != NULL)
         *request = NULL;
-    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    ad_status status = adx_mpi_enter_halo(c, wrong, sides, side);
     if (status != ADREV_OK)
         return status;
     ad_rev *list = adx_mpi_gather_sides(c, sides, side, out, x);
@@ -2975,8 +3134,8 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
  * on the way up. For a product it is the product of all others: on the way down
  * each rank is told the product of all ranks to its left, and to its right.
  *
- *   needs   tape/memory mpi/api mpi/context mpi/agreement mpi/messages
- *           mpi/statements mpi/gathers
+ *   needs   tape/memory loop/resume mpi/api mpi/context mpi/agreement
+ *           mpi/messages mpi/statements mpi/gathers
  * ========================================================================== */
 
 // What the statement saves.
@@ -3184,13 +3343,31 @@ static void adx_mpi_and(size_t n, ad_real v[], const ad_real w[])
         v[i] = w[i] == 0 ? 0 : v[i];
 }
 
+// With ADREV_DEBUG: whether this is where ranks may differ in how often they ask,
+// in the get of a store without `agree` (loop/resume).
+static bool adx_mpi_asks_alone(void)
+{
+#if ADREV_DEBUG && defined ADREV_LOOP_IMPLEMENTED
+    return adx_fetching_alone;
+#else
+    return false;
+#endif
+}
+
 ADX_API bool ad_mpi_all(ad_mpi *c, bool mine)
 {
     ad_real all = mine;
     if (c == NULL)
         return mine;
+    if (adx_mpi_ready(c) != ADREV_OK || !adx_mpi_look(c))
+        return false;
+    if (adx_mpi_asks_alone()) {
+        adx_mpi_stop(c, ADREV_EEXTERNAL, "ad_mpi_all in get of a store: ranks "
+                     "may call it more or less often; it belongs into agree");
+        return false;
+    }
     const adx_mpi_place p = adx_mpi_place_of(c, ADX_MPI_ALL, 0);
-    return adx_mpi_ready(c) == ADREV_OK && adx_mpi_look(c)
+    return adx_mpi_meet_call(c, ADX_MPI_ALL, 0, 0)
         && adx_mpi_up(&p, 1, &all, adx_mpi_and)
         && adx_mpi_down(&p, 1, &all) && all != 0;
 }
@@ -3214,11 +3391,11 @@ ADX_API ad_status ad_mpi_bcast(ad_mpi *c, int root, size_t n, ad_rev x[])
     if (v == NULL || !adx_mpi_down(&p, n, v))
         status = adx_mpi_refuse(c, here ? 0 : n, x);
     else if (here)
-        status = (ad_external)(&adx_mpi_tree_rule, &s, sizeof s, n, x, 0, NULL,
-                               NULL);
+        status = adx_mpi_external(c, &adx_mpi_tree_rule, &s, sizeof s, n, x, 0,
+                                  NULL, NULL);
     else
-        status = (ad_external)(&adx_mpi_tree_rule, &s, sizeof s, 0, NULL, n, v,
-                               x);
+        status = adx_mpi_external(c, &adx_mpi_tree_rule, &s, sizeof s, 0, NULL,
+                                  n, v, x);
     adx_drop(&c->memory, v);
     return status;
 }
@@ -3372,7 +3549,8 @@ static ad_status adx_mpi_reduce(ad_mpi *c, ad_mpi_op op, int root, bool all,
         status = adx_mpi_refuse(c, m, y);
     else {
         *s = (adx_mpi_tree_sum){ c, ADX_MPI_REDUCE, root, all, n, !sum };
-        status = (ad_external)(&adx_mpi_tree_rule, s, bytes, n, x, m, v, y);
+        status = adx_mpi_external(c, &adx_mpi_tree_rule, s, bytes, n, x, m, v,
+                                  y);
     }
     adx_drop(&c->memory, v);
     adx_drop(&c->memory, s);

@@ -12,7 +12,8 @@
  *
  *   needs   tape/layout tape/memory loop/api loop/schedule loop/scan loop/step
  *           loop/replay
- *   offers  adx_is_resumed adx_name_scan adx_note_found adx_begin_resuming
+ *   offers  adx_is_resumed adx_name_scan adx_note_found adx_fetching_alone
+ *           adx_begin_resuming
  * ========================================================================== */
 
 static bool adx_is_resumed(const adx_scan *c)

@@ -13,14 +13,17 @@
  *
  * Who looks for notes also tells of the progress of a sum, if that is wanted.
  *
+ * Where an MPI function fails, there are no agreements any more: see
+ * adx_mpi_break (mpi/context). Whoever waits looks for that, too.
+ *
  * A note says in which epoch it was sent. One that is read late does not count.
  * One can also come early: from a rank that fails right after an agreement, to
  * one that still waits in it. So nobody reads notes in an agreement; those of
  * the next epoch are there when it has begun.
  *
  *   needs   tape/memory mpi/api mpi/context
- *   offers  adx_mpi_send_word adx_mpi_read_word adx_mpi_stop
- *           adx_mpi_begin_watch adx_mpi_look adx_mpi_reap adx_mpi_agree
+ *   offers  adx_mpi_say adx_mpi_read_word adx_mpi_stop adx_mpi_begin_watch
+ *           adx_mpi_look adx_mpi_reap adx_mpi_agree
  * ========================================================================== */
 
 /* --- notes --------------------------------------------------------------- */
@@ -30,6 +33,14 @@ static void adx_mpi_send_word(ad_mpi *c, int to, int tag,
 {
     adx_mpi_ok(c, MPI_Isend(word, ADX_MPI_WORDS, MPI_UINT64_T, to, tag,
                             c->control, request));
+}
+
+// The same for a word that nobody needs longer.
+static void adx_mpi_say(ad_mpi *c, int to, int tag, adx_mpi_word word)
+{
+    c->said = word;
+    adx_mpi_send_word(c, to, tag, &c->said, &c->saying);
+    adx_mpi_finished(c, 1, &c->saying, true);
 }
 
 static adx_mpi_word adx_mpi_read_word(ad_mpi *c, int from, int tag)
@@ -83,11 +94,8 @@ static void adx_mpi_begin_watch(ad_mpi *c, uint64_t parts)
 // The other ranks tell rank 0 how many parts they have done.
 static void adx_mpi_tell_first(ad_mpi *c)
 {
-    const adx_mpi_word word = { .epoch = c->epoch,
-                                .status = c->done[c->rank] };
-    MPI_Request request = MPI_REQUEST_NULL;
-    adx_mpi_send_word(c, 0, ADX_MPI_DONE, &word, &request);
-    adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    adx_mpi_say(c, 0, ADX_MPI_DONE, (adx_mpi_word){
+        .epoch = c->epoch, .status = c->done[c->rank] });
 }
 
 // Rank 0 tells the user what all have done.
@@ -121,20 +129,20 @@ static void adx_mpi_tell(ad_mpi *c)
         adx_mpi_tell_first(c);
 }
 
-// Fails if a branch was refused, which cannot tell other ranks itself.
-static void adx_mpi_end_branches(ad_mpi *c)
+// Fails if something was refused where other ranks could not be told.
+static void adx_mpi_tell_refused(ad_mpi *c)
 {
-    if (!c->branched)
+    if (!c->refused)
         return;
-    c->branched = false;
-    adx_mpi_stop(c, ADREV_EBUSY, ADX_MPI_IN_BRANCH);
+    c->refused = false;
+    adx_mpi_stop(c, ADREV_EBUSY, ADX_MPI_APART);
 }
 
 // Reads notes. Returns whether to go on.
 static bool adx_mpi_look(ad_mpi *c)
 {
     MPI_Status status;
-    adx_mpi_end_branches(c);
+    adx_mpi_tell_refused(c);
     if (c->watch_parts > 0 && !c->stopped)
         adx_mpi_tell(c);
     while (!c->broken && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE,
@@ -175,7 +183,7 @@ static void adx_mpi_drain(ad_mpi *c)
     for (int r = 0; r < c->size && !c->broken; r++)
         while (c->taken[r] < c->met[r].sent && !c->broken) {
             if (!adx_mpi_arrived(c, c->data, r, MPI_ANY_TAG, &status)) {
-                adx_mpi_rest(looks++);
+                adx_mpi_rest(c, looks++);
                 continue;
             }
             adx_mpi_ok(c, MPI_Recv(c->spare, ADREV_MPI_PIECE, adx_mpi_real(),
@@ -193,7 +201,7 @@ static adx_mpi_word adx_mpi_await_word(ad_mpi *c, int from, int tag)
     MPI_Status status;
     unsigned looks = 0;
     while (!c->broken && !adx_mpi_arrived(c, c->control, from, tag, &status))
-        adx_mpi_rest(looks++);
+        adx_mpi_rest(c, looks++);
     return c->broken ? (adx_mpi_word){0} : adx_mpi_read_word(c, from, tag);
 }
 
@@ -210,7 +218,6 @@ static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
 {
     adx_mpi_word word = { .epoch = c->epoch, .status = (uint64_t)mine,
                           .print = print };
-    MPI_Request request = MPI_REQUEST_NULL;
     int step = 1;
     for (; (c->rank & step) == 0 && step < c->size; step *= 2)
         if (c->rank + step < c->size) {
@@ -220,15 +227,12 @@ static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
             word.sent |= other.sent | (other.print != print);
         }
     if (c->rank != 0 && !c->broken) {
-        adx_mpi_send_word(c, c->rank - step, ADX_MPI_TREE, &word, &request);
-        adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        adx_mpi_say(c, c->rank - step, ADX_MPI_TREE, word);
         word = adx_mpi_await_word(c, c->rank - step, ADX_MPI_TREE);
     }
     for (step /= 2; step > 0 && !c->broken; step /= 2)
-        if (c->rank + step < c->size) {
-            adx_mpi_send_word(c, c->rank + step, ADX_MPI_TREE, &word, &request);
-            adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
-        }
+        if (c->rank + step < c->size)
+            adx_mpi_say(c, c->rank + step, ADX_MPI_TREE, word);
     *differ = word.sent != 0 && word.status == ADREV_OK;
     return c->broken ? ADREV_EREMOTE
          : *differ ? ADREV_ESHAPE : (ad_status)word.status;
@@ -238,17 +242,14 @@ static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
 // Returns the worst status that one of them has.
 static ad_status adx_mpi_meet(ad_mpi *c, ad_status mine)
 {
-    MPI_Request request;
     uint64_t worst = (uint64_t)mine;
     for (int r = 0; r < c->size && !c->broken; r++) {
         adx_mpi_word word = { .epoch = c->epoch + 1, .status = (uint64_t)mine,
                               .sent = c->sent[r] };
-        if (r == c->rank) {
+        if (r == c->rank)
             c->met[r] = word;
-            continue;
-        }
-        adx_mpi_send_word(c, r, ADX_MPI_MEET, &word, &request);
-        adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+        else
+            adx_mpi_say(c, r, ADX_MPI_MEET, word);
     }
     for (int r = 0; r < c->size && !c->broken; r++) {
         if (c->met[r].epoch == 0)
@@ -280,7 +281,7 @@ static ad_status adx_mpi_settled(ad_mpi *c, ad_status mine, bool strict)
 static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
                                bool strict)
 {
-    adx_mpi_end_branches(c);
+    adx_mpi_tell_refused(c);
     if (mine != ADREV_OK)
         adx_mpi_stop(c, mine, NULL);
     mine = adx_mpi_status_of(c);

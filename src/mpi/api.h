@@ -14,6 +14,11 @@
  * it, too, up to the next collective query or ad_mpi_agree; from there on
  * communicator and tapes are usable again. No rank waits for one that failed.
  *
+ * If an MPI function fails and does not end the program (MPI_ERRORS_RETURN), the
+ * communicator is broken: the rank tells all others, each call there returns
+ * ADREV_EREMOTE, and ad_mpi_free is the only one that is left. docs/mpi.md says
+ * what MPI must still do for that.
+ *
  * ========================================================================== */
 
 #ifdef __cplusplus
@@ -51,16 +56,21 @@ typedef bool ad_mpi_watch_fn(size_t done, size_t parts, void *user);
 // those of the program. MPI must have been initialised. Collective.
 //
 //   returns      to be freed with ad_mpi_free; NULL on all ranks: one of them
-//                is out of memory, or MPI is not initialised
-//   memory       1 MiB, and 100 bytes for each rank
+//                is out of memory, or MPI is not initialised, or the files with
+//                ADREV_IMPLEMENTATION were compiled with other switches
+//   memory       1 MiB, and 130 bytes for each rank
 //   see          docs/mpi.md, tests/mpi/grad.c
 ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm);
 
 // The same with the caller's allocator, which is copied.
+//
+//   threads      with a pool, several threads of a rank call it at once in
+//                ad_mpi_grad, as in a fork (adrev_parallel.h)
 ADX_API ad_mpi *ad_mpi_new_with(MPI_Comm comm, const ad_allocator *allocator);
 
 // Frees it, before MPI_Finalize. Statements that use it must not be swept any
-// more. Collective. NULL is allowed.
+// more. Collective. NULL is allowed. Of a broken one, memory that MPI may still
+// read is not freed.
 ADX_API void ad_mpi_free(ad_mpi *c);
 
 // The calling rank, and how many there are; of NULL 0 and 1.
@@ -106,7 +116,7 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //                      rather than one for each rank: then loads even out
 //   f            in    called for each part, with all of x. It records on the
 //                      tape that is current, and leaves no other current.
-//                      Statements and queries of c fail the part there. With
+//                      Statements and queries of any ad_mpi fail there. With
 //                      a pool (adrev_parallel.h, ad_pool_use), several threads
 //                      of a rank call it at once
 //   x    [n]     in    the same on all ranks
@@ -116,7 +126,7 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //   returns      ADREV_OK, with y and g the same on all ranks; ADREV_ESHAPE: an
 //                array or f is NULL, or ranks disagree on n or parts;
 //                ADREV_EPASSIVE: no part depends on x; ADREV_ENOMEM; the status
-//                of a part's recording; ADREV_EBUSY: a part uses c;
+//                of a part's recording; ADREV_EBUSY: a part uses an ad_mpi;
 //                ADREV_EEXTERNAL: ad_mpi_watch_fn said stop; ADREV_EREMOTE: one
 //                of these on another rank
 //   cost         of each part, recording and sweep, and an addition of n
@@ -162,8 +172,9 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * (but x of a halo or a broadcast may stay as it was):
  *
  *   ADREV_OK
- *   ADREV_ESHAPE     an array, a rank or a length is impossible; or the message
- *                    that came has another length, or is of another statement
+ *   ADREV_ESHAPE     an array, a rank or a length is impossible; two sides of
+ *                    one rank have the same key; or the message that came has
+ *                    another length, or is of another statement
  *   ADREV_ENOMEM     also for messages that are under way
  *   ADREV_EHOOK, ADREV_EBUSY     where such a statement cannot be
  *   ADREV_EREMOTE    another rank failed
@@ -179,8 +190,8 @@ typedef struct ad_mpi_side {
     const size_t *from;     // [sends] numbers that go there
     size_t receives;
     const size_t *to;       // [receives] where those that come from there go
-    int send_key;           // 0 to 63: where two sides have the same rank, what
-    int receive_key;        // is sent with a key is received with this key
+    int send_key;           // 0 to 63: what is sent with a key is received with
+    int receive_key;        // it. Two sides of one rank have different ones
 } ad_mpi_side;
 
 // Something that has been started.
@@ -188,7 +199,8 @@ typedef struct ad_mpi_request ad_mpi_request;
 
 // Exchanges the borders of a domain: for each side, x[from] go to the
 // neighbour, and x[to] become what it sent. All is sent before anything is
-// received.
+// received. In a periodic domain both neighbours may be the same rank, or this
+// one: so give what goes to the left another key than what goes to the right.
 //
 //   side [sides] in    read during the call only
 //   x    [n]     in/out  no index twice in all of `to`

@@ -16,8 +16,8 @@
  *           ADX_MPI_LAST_ID ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
  *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
  *           adx_mpi_flag adx_mpi_count adx_mpi_real adx_mpi_ok adx_mpi_arrived
- *           adx_mpi_finished adx_mpi_rest adx_mpi_status_of ADX_MPI_IN_BRANCH
- *           adx_mpi_is_apart adx_mpi_ready
+ *           adx_mpi_rest adx_mpi_finished adx_mpi_status_of ADX_MPI_APART
+ *           adx_mpi_in_part adx_mpi_is_apart adx_mpi_ready
  * ========================================================================== */
 
 // What ranks tell each other about themselves, as four words.
@@ -51,7 +51,8 @@ enum {
     ADX_MPI_TREE,               // up and down the tree of an agreement
     ADX_MPI_MEET,               // how many messages the rank has sent
     ADX_MPI_DONE,               // parts that it has done
-    ADX_MPI_CALL                // the collective statement that it makes
+    ADX_MPI_CALL,               // the collective statement that it makes
+    ADX_MPI_BROKEN              // MPI has failed there, or it was told so
 };
 
 // A message that is being sent. Its memory is that of the requests of its
@@ -99,7 +100,8 @@ struct ad_mpi {
     uint64_t epoch;
     ad_status own;              // what failed on this rank in this epoch
     bool stopped;               // a rank has failed in this epoch
-    bool broken;                // an MPI function failed: nothing works
+    bool broken;                // an MPI function failed, here or elsewhere:
+                                // nothing works any more
     const char *why;            // what ended the last call
 
     adx_mpi_word *met;          // [size] what others said when they met; epoch
@@ -109,6 +111,8 @@ struct ad_mpi {
     uint64_t messages;          // of statements, sweeps and sums
     MPI_Request *told;          // [2*size] notes of this epoch and the last one
     adx_mpi_word note[2];
+    MPI_Request saying;         // what this rank has said last
+    adx_mpi_word said;
     adx_mpi_parcel *going;      // messages that may not have been taken yet
     size_t going_numbers;
     ad_real *spare;             // [ADREV_MPI_PIECE] fronts, and what is thrown
@@ -121,7 +125,10 @@ struct ad_mpi {
     size_t room_size;
     bool summing;               // parts of a sum are being computed
     unsigned sum_stamp;         // of its messages: 24 bits, as a float has
-    adx_mpi_flag branched;      // a branch was refused; others are not told yet
+    adx_mpi_flag refused;       // a branch or a part of another sum was; the
+                                // others are not told yet
+    uint64_t *keys;             // [2*size] of the sides of a halo; 0 between
+                                // calls
 
     // Sums of parts.
     size_t parts;               // for which the cuts are; 0: none
@@ -142,16 +149,34 @@ static MPI_Datatype adx_mpi_real(void)
     return sizeof(ad_real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
 }
 
-// Whether an MPI function worked. If not, MPI says nothing of what works after
-// that; so nothing is tried any more. (By default MPI ends the program instead.)
-static bool adx_mpi_ok(ad_mpi *c, int code)
+// Gives up the communicator. MPI says nothing of what works after a failure, so
+// nothing is tried any more but to tell the others, once. Each of them tells all
+// others, too: so one such message is enough for each rank.
+ADX_COLD static void adx_mpi_break(ad_mpi *c, const char *why)
 {
-    if (code == MPI_SUCCESS)
-        return true;
+    static const adx_mpi_word word = {0};
+    if (c->broken)
+        return;
     c->broken = true;
     c->stopped = true;
-    c->why = "an MPI function failed: the communicator cannot be used any more";
-    return false;
+    c->why = why;
+    for (int r = 0; r < c->size; r++) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (r != c->rank
+            && MPI_Isend(&word, ADX_MPI_WORDS, MPI_UINT64_T, r, ADX_MPI_BROKEN,
+                         c->control, &request) == MPI_SUCCESS
+            && request != MPI_REQUEST_NULL)
+            MPI_Request_free(&request);     // nobody waits for it
+    }
+}
+
+// Whether an MPI function worked. (By default MPI ends the program if not.)
+static bool adx_mpi_ok(ad_mpi *c, int code)
+{
+    if (code != MPI_SUCCESS)
+        adx_mpi_break(c, "an MPI function failed: the communicator cannot be "
+                      "used any more");
+    return code == MPI_SUCCESS;
 }
 
 // Whether a message is there.
@@ -163,23 +188,37 @@ static bool adx_mpi_arrived(ad_mpi *c, MPI_Comm comm, int from, int tag,
         && there != 0;
 }
 
-// Whether n requests are finished; wait: until they are.
+// Between two looks at messages. The first ones follow at once, since most
+// messages are there soon; then others may have the processor. Where a message
+// does not come for long, MPI may have failed on a rank.
+static void adx_mpi_rest(ad_mpi *c, unsigned looks)
+{
+    MPI_Status status;
+    if (looks % 64 == 63 && !c->broken
+        && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE, ADX_MPI_BROKEN,
+                           &status))
+        adx_mpi_break(c, "MPI failed on another rank: the communicator cannot "
+                      "be used any more");
+    if (looks > 64)
+        sched_yield();
+}
+
+// Whether n requests are finished; wait: until they are. MPI_Wait would go on
+// waiting if MPI has failed on the other rank.
 static bool adx_mpi_finished(ad_mpi *c, size_t n, MPI_Request request[],
                              bool wait)
 {
-    int done = 1;
-    for (size_t i = 0; done != 0 && i < n && !c->broken; i++)
-        adx_mpi_ok(c, wait ? MPI_Wait(&request[i], MPI_STATUS_IGNORE)
-                           : MPI_Test(&request[i], &done, MPI_STATUS_IGNORE));
-    return done != 0 && !c->broken;
-}
-
-// Between two looks at messages. The first ones follow at once, since most
-// messages are there soon; then others may have the processor.
-static void adx_mpi_rest(unsigned looks)
-{
-    if (looks > 64)
-        sched_yield();
+    unsigned looks = 0;
+    for (size_t i = 0; i < n && !c->broken;) {
+        int done = 0;
+        adx_mpi_ok(c, MPI_Test(&request[i], &done, MPI_STATUS_IGNORE));
+        if (done == 0 && !wait)
+            return false;
+        if (done == 0)
+            adx_mpi_rest(c, looks++);
+        i += done != 0;
+    }
+    return !c->broken;
 }
 
 // What a call returns in the present state.
@@ -189,10 +228,11 @@ static ad_status adx_mpi_status_of(const ad_mpi *c)
          : c->stopped || c->broken ? ADREV_EREMOTE : ADREV_OK;
 }
 
-#define ADX_MPI_IN_PART "a part of ad_mpi_grad cannot exchange messages with " \
-                        "other ranks"
-#define ADX_MPI_IN_BRANCH "a branch of a fork cannot exchange messages with " \
-                          "other ranks"
+#define ADX_MPI_APART "a branch of a fork, or a part of ad_mpi_grad, cannot " \
+                      "exchange messages with other ranks"
+
+// Whether this thread computes a part of a sum.
+static ADX_THREAD bool adx_mpi_in_part;
 
 // Whether this is a branch, which may run on any thread.
 static bool adx_mpi_in_branch(void)
@@ -205,23 +245,23 @@ static bool adx_mpi_in_branch(void)
     return t != NULL && t->open > 0;
 }
 
-// Whether this is a part of a sum or a branch.
+// Whether this is a part of a sum, of c or of another one, or a branch.
 static bool adx_mpi_is_apart(const ad_mpi *c)
 {
-    return c->summing || adx_mpi_in_branch();
+    return c->summing || adx_mpi_in_part || adx_mpi_in_branch();
 }
 
 // Whether all ranks can be asked for something. They cannot in a part of a sum,
 // where other ranks compute other parts, nor in a branch: neither calls MPI, as
-// this may be one of several threads.
+// this may be one of several threads. A part fails, and its sum tells the
+// others; those that a branch has, or another ad_mpi, are told at the next call.
 static ad_status adx_mpi_ready(ad_mpi *c)
 {
     if (c == NULL)
         return ADREV_ENOTAPE;
     if (!adx_mpi_is_apart(c))
         return ADREV_OK;
-    if (c->summing)             // fails the part, whose sum tells the others
-        return ad_fail(ADREV_EBUSY, ADX_MPI_IN_PART);
-    c->branched = true;
-    return ad_fail(ADREV_EBUSY, ADX_MPI_IN_BRANCH);
+    if (!c->summing)
+        c->refused = true;
+    return ad_fail(ADREV_EBUSY, ADX_MPI_APART);
 }

@@ -230,6 +230,41 @@ static bool adx_mpi_wrong_sides(const ad_mpi *c, size_t sides,
     return wrong || *out > ADX_MOST_ELEMENTS || *in > ADX_MOST_ELEMENTS;
 }
 
+_Static_assert(ADX_MPI_KEYS <= 64, "the keys of a rank must be bits of a word");
+
+// Whether two sides of one rank have the same key. Then the order of sides would
+// say what goes where; but what a rank sends up, the other gets from below.
+static bool adx_mpi_same_keys(const ad_mpi *c, size_t sides,
+                              const ad_mpi_side side[])
+{
+    bool same = false;
+    for (size_t i = 0; i < sides; i++) {
+        if (side[i].rank == MPI_PROC_NULL)
+            continue;
+        uint64_t *keys = c->keys + 2 * (size_t)side[i].rank;
+        const uint64_t send = (uint64_t)1 << side[i].send_key;
+        const uint64_t receive = (uint64_t)1 << side[i].receive_key;
+        same |= (keys[0] & send) != 0 || (keys[1] & receive) != 0;
+        keys[0] |= send;
+        keys[1] |= receive;
+    }
+    for (size_t i = 0; i < sides; i++)
+        if (side[i].rank != MPI_PROC_NULL)
+            memset(c->keys + 2 * (size_t)side[i].rank, 0, 2 * sizeof *c->keys);
+    return same;
+}
+
+// As adx_mpi_enter, for a halo.
+static ad_status adx_mpi_enter_halo(ad_mpi *c, bool wrong, size_t sides,
+                                    const ad_mpi_side side[])
+{
+    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    if (status == ADREV_OK && adx_mpi_same_keys(c, sides, side))
+        status = adx_mpi_fail(c, ADREV_ESHAPE, "a halo: two sides of one rank "
+                              "have the same key", 0, NULL);
+    return status;
+}
+
 // The links of a halo.
 static adx_mpi_exchange *adx_mpi_halo_links(ad_mpi *c, size_t sides,
                                             const ad_mpi_side side[])
@@ -287,7 +322,7 @@ ADX_API ad_status ad_mpi_halo(ad_mpi *c, size_t sides,
 {
     size_t out, in;
     bool wrong = adx_mpi_wrong_sides(c, sides, side, n, x, &out, &in);
-    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    ad_status status = adx_mpi_enter_halo(c, wrong, sides, side);
     if (status != ADREV_OK)
         return status;
     ad_rev *list = adx_mpi_gather_sides(c, sides, side, out, x);
@@ -330,7 +365,7 @@ ADX_API ad_status ad_mpi_halo_start(ad_mpi *c, size_t sides,
               || request == NULL;
     if (request != NULL)
         *request = NULL;
-    ad_status status = adx_mpi_enter(c, wrong, 0, NULL);
+    ad_status status = adx_mpi_enter_halo(c, wrong, sides, side);
     if (status != ADREV_OK)
         return status;
     ad_rev *list = adx_mpi_gather_sides(c, sides, side, out, x);

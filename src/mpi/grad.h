@@ -98,7 +98,10 @@ static void adx_mpi_do_chunk(adx_mpi_chunk *p)
                                     sizeof *in);
     ad_tape *t = in == NULL ? NULL : ad_tape_new_with(memory);
     ad_tape *before = ad_use(t);
+    bool nested = adx_mpi_in_part;      // in a branch of another part
+    adx_mpi_in_part = true;
     p->status = t == NULL ? ADREV_ENOMEM : adx_mpi_parts(p, t, in);
+    adx_mpi_in_part = nested;
     if (t != NULL && t->status != ADREV_OK && t->status == p->status)
         p->why = ad_tape_reason(t);
     ad_use(before);

@@ -6,11 +6,11 @@
  * a sweep wait for itself. Who receives waits until the message is there, or
  * until a rank has failed.
  *
- * A message begins with three numbers: its stamp, which says to what kind of
- * statement it belongs, its id (mpi/statements; else 0), and its length. So the
- * length is right before anything is written, and statements that do not belong
- * together are noticed. Messages of more than ADREV_MPI_PIECE numbers go in
- * pieces.
+ * A message begins with four numbers: its stamp, which says to what kind of
+ * statement it belongs, its id (mpi/statements; else 0), and its length, as two
+ * numbers of 24 bits and more, which a float has. So the length is right before
+ * anything is written, and statements that do not belong together are noticed.
+ * Messages of more than ADREV_MPI_PIECE numbers go in pieces.
  *
  *   needs   tape/memory mpi/api mpi/context mpi/agreement
  *   offers  adx_mpi_outgoing adx_mpi_post adx_mpi_relieve adx_mpi_send
@@ -23,7 +23,10 @@
 #endif
 
 // Numbers before those of a message.
-enum { ADX_MPI_AT_STAMP, ADX_MPI_AT_ID, ADX_MPI_AT_LENGTH, ADX_MPI_FRONT };
+enum {
+    ADX_MPI_AT_STAMP, ADX_MPI_AT_ID, ADX_MPI_AT_LENGTH, ADX_MPI_AT_MORE,
+    ADX_MPI_FRONT
+};
 
 _Static_assert(ADREV_MPI_PIECE >= ADX_MPI_FRONT,
                "ADREV_MPI_PIECE must have room for the front of a message");
@@ -67,7 +70,8 @@ static bool adx_mpi_post(ad_mpi *c, adx_mpi_parcel *p, int to, int tag,
     size_t left = p->n + ADX_MPI_FRONT;
     at[ADX_MPI_AT_STAMP] = (ad_real)stamp;
     at[ADX_MPI_AT_ID] = (ad_real)id;
-    at[ADX_MPI_AT_LENGTH] = (ad_real)p->n;
+    at[ADX_MPI_AT_LENGTH] = (ad_real)(p->n & 0xffffff);
+    at[ADX_MPI_AT_MORE] = (ad_real)(p->n >> 24);
     for (size_t i = 0; i < p->pieces; i++)
         p->request[i] = MPI_REQUEST_NULL;
     for (size_t i = 0; i < p->pieces && !c->broken; i++) {
@@ -92,7 +96,7 @@ static bool adx_mpi_relieve(ad_mpi *c)
 {
     for (unsigned looks = 0; c->going_numbers > ADX_MPI_GOING
                              && adx_mpi_look(c); looks++) {
-        adx_mpi_rest(looks);
+        adx_mpi_rest(c, looks);
         adx_mpi_reap(c, false);
     }
     return !c->stopped;
@@ -145,7 +149,7 @@ static bool adx_mpi_await(ad_mpi *c, int from, int tag, int *n)
             return false;
         if (ADREV_DEBUG && looks % 64 == 1 && adx_mpi_left(c, from))
             return false;
-        adx_mpi_rest(looks);
+        adx_mpi_rest(c, looks);
     }
     return !c->broken
         && adx_mpi_ok(c, MPI_Get_count(&status, adx_mpi_real(), n));
@@ -164,7 +168,8 @@ static bool adx_mpi_is_front(ad_mpi *c, const ad_real front[], unsigned stamp,
                              size_t n)
 {
     bool kind = front[ADX_MPI_AT_STAMP] == (ad_real)stamp;
-    if (kind && front[ADX_MPI_AT_LENGTH] == (ad_real)n)
+    if (kind && front[ADX_MPI_AT_LENGTH] == (ad_real)(n & 0xffffff)
+        && front[ADX_MPI_AT_MORE] == (ad_real)(n >> 24))
         return true;
     adx_mpi_stop(c, ADREV_ESHAPE, kind
                  ? "a message has another length than is expected"

@@ -29,6 +29,7 @@ static void adx_mpi_free_memory(ad_mpi *c)
     adx_drop(&memory, c->done);
     adx_drop(&memory, c->spare);
     adx_drop(&memory, c->next_id);
+    adx_drop(&memory, c->keys);
     adx_drop(&memory, c->room);
     adx_drop(&memory, c);
 }
@@ -59,6 +60,7 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->rank = rank;
     c->size = size;
     c->why = ad_message(ADREV_OK);
+    c->saying = MPI_REQUEST_NULL;
     c->id_tags = adx_mpi_count_tags();
     c->met = (adx_mpi_word *)adx_take(memory, n, sizeof *c->met);
     c->sent = (uint64_t *)adx_take(memory, n, sizeof *c->sent);
@@ -68,10 +70,12 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->cut_next = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut_next);
     c->done = (uint64_t *)adx_take(memory, n, sizeof *c->done);
     c->next_id = (uint32_t *)adx_take(memory, n, sizeof *c->next_id);
+    c->keys = (uint64_t *)adx_take(memory, 2 * n, sizeof *c->keys);
     c->spare = (ad_real *)adx_take(memory, ADREV_MPI_PIECE, sizeof *c->spare);
     if (c->met == NULL || c->sent == NULL || c->taken == NULL
         || c->told == NULL || c->cut == NULL || c->cut_next == NULL
-        || c->done == NULL || c->next_id == NULL || c->spare == NULL) {
+        || c->done == NULL || c->next_id == NULL || c->keys == NULL
+        || c->spare == NULL) {
         adx_mpi_free_memory(c);
         return NULL;
     }
@@ -79,19 +83,31 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     memset(c->sent, 0, n * sizeof *c->sent);
     memset(c->taken, 0, n * sizeof *c->taken);
     memset(c->next_id, 0, n * sizeof *c->next_id);
+    memset(c->keys, 0, 2 * n * sizeof *c->keys);
     memset(c->cut_next, 0, (n + 1) * sizeof *c->cut_next);
     for (size_t i = 0; i < 2 * n; i++)
         c->told[i] = MPI_REQUEST_NULL;
     return c;
 }
 
-// Duplicates the communicator twice, if all ranks have memory.
+// What must be the same on all ranks, as one number.
+static int adx_mpi_switches(void)
+{
+    uint64_t h = sizeof(ad_real) + 16 * (uint64_t)ADREV_DEBUG;
+    h = h * 0x9e3779b97f4a7c15u + ADREV_MPI_SLICE;
+    h = h * 0x9e3779b97f4a7c15u + ADREV_MPI_PIECE;
+    return (int)(h >> 34);
+}
+
+// Duplicates the communicator twice, if all ranks have memory and the same
+// switches.
 static bool adx_mpi_duplicate(ad_mpi *c, MPI_Comm comm)
 {
-    int well = c != NULL;
-    int all = 0;
-    if (MPI_Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS
-        || all == 0 || MPI_Comm_dup(comm, &c->data) != MPI_SUCCESS)
+    const int mine[3] = { c != NULL, adx_mpi_switches(), -adx_mpi_switches() };
+    int least[3] = {0};
+    if (MPI_Allreduce(mine, least, 3, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS
+        || least[0] == 0 || least[1] != -least[2]
+        || MPI_Comm_dup(comm, &c->data) != MPI_SUCCESS)
         return false;
     if (MPI_Comm_dup(comm, &c->control) == MPI_SUCCESS)
         return true;
@@ -135,7 +151,33 @@ static void adx_mpi_read_rest(ad_mpi *c)
         adx_mpi_read_word(c, status.MPI_SOURCE, status.MPI_TAG);
 }
 
-// Messages that nobody has taken are thrown away, as after a failure.
+// Whether MPI has done with n requests, as far as it still says so.
+static bool adx_mpi_has_done(size_t n, MPI_Request request[])
+{
+    int done = 1;
+    for (size_t i = 0; done != 0 && i < n; i++)
+        if (MPI_Test(&request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            done = 0;
+    return done != 0;
+}
+
+// Frees messages that are under way where nobody takes them any more. False: MPI
+// still reads one of them, or what this rank told others.
+static bool adx_mpi_free_going(ad_mpi *c)
+{
+    while (c->going != NULL) {
+        adx_mpi_parcel *p = c->going;
+        if (!adx_mpi_has_done(p->pieces, p->request))
+            return false;
+        c->going = p->next;
+        adx_drop(&c->memory, p);
+    }
+    return adx_mpi_has_done(1, &c->saying)
+        && adx_mpi_has_done(2 * (size_t)c->size, c->told);
+}
+
+// Messages that nobody has taken are thrown away, as after a failure. Memory that
+// MPI may read stays, if that is broken.
 ADX_API void ad_mpi_free(ad_mpi *c)
 {
     if (c == NULL)
@@ -150,7 +192,8 @@ ADX_API void ad_mpi_free(ad_mpi *c)
         MPI_Comm_free(&c->control);
     }
     adx_mpi_free_requests(c);
-    adx_mpi_free_memory(c);
+    if (adx_mpi_free_going(c))
+        adx_mpi_free_memory(c);
 }
 
 ADX_API int ad_mpi_rank(const ad_mpi *c)

@@ -9,8 +9,8 @@
  * on the way up. For a product it is the product of all others: on the way down
  * each rank is told the product of all ranks to its left, and to its right.
  *
- *   needs   tape/memory mpi/api mpi/context mpi/agreement mpi/messages
- *           mpi/statements mpi/gathers
+ *   needs   tape/memory loop/resume mpi/api mpi/context mpi/agreement
+ *           mpi/messages mpi/statements mpi/gathers
  * ========================================================================== */
 
 // What the statement saves.
@@ -218,13 +218,31 @@ static void adx_mpi_and(size_t n, ad_real v[], const ad_real w[])
         v[i] = w[i] == 0 ? 0 : v[i];
 }
 
+// With ADREV_DEBUG: whether this is where ranks may differ in how often they ask,
+// in the get of a store without `agree` (loop/resume).
+static bool adx_mpi_asks_alone(void)
+{
+#if ADREV_DEBUG && defined ADREV_LOOP_IMPLEMENTED
+    return adx_fetching_alone;
+#else
+    return false;
+#endif
+}
+
 ADX_API bool ad_mpi_all(ad_mpi *c, bool mine)
 {
     ad_real all = mine;
     if (c == NULL)
         return mine;
+    if (adx_mpi_ready(c) != ADREV_OK || !adx_mpi_look(c))
+        return false;
+    if (adx_mpi_asks_alone()) {
+        adx_mpi_stop(c, ADREV_EEXTERNAL, "ad_mpi_all in get of a store: ranks "
+                     "may call it more or less often; it belongs into agree");
+        return false;
+    }
     const adx_mpi_place p = adx_mpi_place_of(c, ADX_MPI_ALL, 0);
-    return adx_mpi_ready(c) == ADREV_OK && adx_mpi_look(c)
+    return adx_mpi_meet_call(c, ADX_MPI_ALL, 0, 0)
         && adx_mpi_up(&p, 1, &all, adx_mpi_and)
         && adx_mpi_down(&p, 1, &all) && all != 0;
 }
@@ -248,11 +266,11 @@ ADX_API ad_status ad_mpi_bcast(ad_mpi *c, int root, size_t n, ad_rev x[])
     if (v == NULL || !adx_mpi_down(&p, n, v))
         status = adx_mpi_refuse(c, here ? 0 : n, x);
     else if (here)
-        status = (ad_external)(&adx_mpi_tree_rule, &s, sizeof s, n, x, 0, NULL,
-                               NULL);
+        status = adx_mpi_external(c, &adx_mpi_tree_rule, &s, sizeof s, n, x, 0,
+                                  NULL, NULL);
     else
-        status = (ad_external)(&adx_mpi_tree_rule, &s, sizeof s, 0, NULL, n, v,
-                               x);
+        status = adx_mpi_external(c, &adx_mpi_tree_rule, &s, sizeof s, 0, NULL,
+                                  n, v, x);
     adx_drop(&c->memory, v);
     return status;
 }
@@ -406,7 +424,8 @@ static ad_status adx_mpi_reduce(ad_mpi *c, ad_mpi_op op, int root, bool all,
         status = adx_mpi_refuse(c, m, y);
     else {
         *s = (adx_mpi_tree_sum){ c, ADX_MPI_REDUCE, root, all, n, !sum };
-        status = (ad_external)(&adx_mpi_tree_rule, s, bytes, n, x, m, v, y);
+        status = adx_mpi_external(c, &adx_mpi_tree_rule, s, bytes, n, x, m, v,
+                                  y);
     }
     adx_drop(&c->memory, v);
     adx_drop(&c->memory, s);

@@ -17,10 +17,11 @@
  *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY adx_mpi_kind ADX_MPI_SEND ADX_MPI_HALO
  *           ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER ADX_MPI_SCATTER
  *           ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL adx_mpi_link
- *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_enter_all
- *           adx_mpi_is_rank adx_mpi_room adx_mpi_new_exchange
- *           adx_mpi_send_links adx_mpi_fetch adx_mpi_asked adx_mpi_is_asked
- *           adx_mpi_record adx_mpi_run_exchange
+ *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_meet_call
+ *           adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
+ *           adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
+ *           adx_mpi_asked adx_mpi_is_asked adx_mpi_external adx_mpi_record
+ *           adx_mpi_run_exchange
  * ========================================================================== */
 
 // Tags of messages with numbers. Values are found by the key of their side;
@@ -107,13 +108,10 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
 // call. If any two ranks make different ones, so do two neighbours in this ring.
 static bool adx_mpi_same_call(ad_mpi *c, uint64_t print)
 {
-    const adx_mpi_word mine = { .epoch = c->epoch, .print = print };
-    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Status status;
     int before = (c->rank + c->size - 1) % c->size;
-    adx_mpi_send_word(c, (c->rank + 1) % c->size, ADX_MPI_CALL, &mine,
-                      &request);
-    adx_mpi_ok(c, MPI_Wait(&request, MPI_STATUS_IGNORE));
+    adx_mpi_say(c, (c->rank + 1) % c->size, ADX_MPI_CALL,
+                (adx_mpi_word){ .epoch = c->epoch, .print = print });
     for (unsigned looks = 0;; looks++) {
         bool gone = adx_mpi_has_gone(c, before);
         if (adx_mpi_arrived(c, c->control, before, ADX_MPI_CALL, &status)) {
@@ -122,25 +120,33 @@ static bool adx_mpi_same_call(ad_mpi *c, uint64_t print)
                 return word.print == print;
         } else if (!adx_mpi_look(c) || gone)
             return false;
-        adx_mpi_rest(looks);
+        adx_mpi_rest(c, looks);
     }
 }
 
-// As adx_mpi_enter, for a collective statement.
+// Whether all ranks make the same collective call, as far as is looked at. If
+// not, this rank has failed.
 //
 //   kind, what, n  in    alike on all ranks
+static bool adx_mpi_meet_call(ad_mpi *c, adx_mpi_kind kind, int what, size_t n)
+{
+    if (!ADREV_DEBUG || c->size == 1
+        || adx_mpi_same_call(c, ((uint64_t)kind * 1009 + (uint64_t)what)
+                                * 0x9e3779b97f4a7c15u + n))
+        return true;
+    if (!c->stopped)
+        adx_mpi_stop(c, ADREV_ESHAPE, "ranks make different collective calls, "
+                     "or one was forgotten");
+    return false;
+}
+
+// As adx_mpi_enter, for a collective statement.
 static ad_status adx_mpi_enter_all(ad_mpi *c, bool wrong, size_t m, ad_rev y[],
                                    adx_mpi_kind kind, int what, size_t n)
 {
     ad_status status = adx_mpi_enter(c, wrong, m, y);
-    if (!ADREV_DEBUG || status != ADREV_OK || c->size == 1
-        || adx_mpi_same_call(c, ((uint64_t)kind * 1009 + (uint64_t)what)
-                                * 0x9e3779b97f4a7c15u + n))
-        return status;
-    if (c->stopped)
-        return adx_mpi_refuse(c, m, y);
-    return adx_mpi_fail(c, ADREV_ESHAPE, "ranks make different collective "
-                        "calls, or one was forgotten", m, y);
+    return status != ADREV_OK || adx_mpi_meet_call(c, kind, what, n)
+         ? status : adx_mpi_refuse(c, m, y);
 }
 
 static bool adx_mpi_is_rank(const ad_mpi *c, int rank)
@@ -369,14 +375,28 @@ static const ad_external_rule adx_mpi_exchange_rule = {
 
 /* --- statements ---------------------------------------------------------- */
 
-// Records an exchange whose messages have gone and come, and frees it.
+// Records a statement whose messages have gone and come.
+static ad_status adx_mpi_external(ad_mpi *c, const ad_external_rule *rule,
+                                  const void *saved, size_t bytes, size_t n,
+                                  const ad_rev x[], size_t m, const ad_real v[],
+                                  ad_rev y[])
+{
+    ad_status status = (ad_external)(rule, saved, bytes, n, x, m, v, y);
+    const ad_tape *t = adx_now.tape;
+    if (status != ADREV_OK)
+        adx_mpi_stop(c, status, t == NULL ? NULL : ad_tape_reason(t));
+    return status;
+}
+
+// Records an exchange, and frees it.
 static ad_status adx_mpi_record(adx_mpi_exchange *s, size_t n,
                                 const ad_rev x[], size_t m, const ad_real v[],
                                 ad_rev y[])
 {
     ad_mpi *c = s->c;
-    ad_status status = (ad_external)(&adx_mpi_exchange_rule, s,
-                                     adx_mpi_exchange_bytes(s), n, x, m, v, y);
+    ad_status status = adx_mpi_external(c, &adx_mpi_exchange_rule, s,
+                                        adx_mpi_exchange_bytes(s), n, x, m, v,
+                                        y);
     adx_drop(&c->memory, s);
     return status;
 }

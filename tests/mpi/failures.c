@@ -2,7 +2,8 @@
 // tags: part
 /* failures.c - what fails on one rank alone ends the program on all of them,
  * and the next one works (mpi.sh): tapes that fail, wrong arguments, messages
- * that do not belong together, memory, sweeps, requests.                     */
+ * that do not belong together, memory, sweeps, requests; and an MPI function that
+ * fails breaks the communicator on all of them.                              */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_mpi.h"
@@ -20,6 +21,57 @@ static bool odd_one;            // this rank is the one that fails
         CHECK(expect_got == expect_want, "%s on %d: %s, want: %s", #call, R, \
               ad_message(expect_got), ad_message(expect_want));             \
     } while (0)
+
+/* --- MPI that fails ------------------------------------------------------- */
+
+// The library's calls of MPI come through here. One of them fails on this rank:
+// number `fails` of a function, counted from when it was set.
+typedef enum function { ISEND, IPROBE, RECV, TEST, FUNCTIONS } function;
+
+static struct { function which; unsigned long fails, calls; } fake;
+static bool other_switches;     // of this rank than of the others
+
+static bool breaks(function which)
+{
+    return fake.fails > 0 && which == fake.which && ++fake.calls == fake.fails;
+}
+
+int MPI_Isend(const void *from, int n, MPI_Datatype type, int to, int tag,
+              MPI_Comm comm, MPI_Request *request)
+{
+    return breaks(ISEND) ? MPI_ERR_OTHER
+         : PMPI_Isend(from, n, type, to, tag, comm, request);
+}
+
+int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *there, MPI_Status *status)
+{
+    return breaks(IPROBE) ? MPI_ERR_OTHER
+         : PMPI_Iprobe(from, tag, comm, there, status);
+}
+
+int MPI_Recv(void *to, int n, MPI_Datatype type, int from, int tag,
+             MPI_Comm comm, MPI_Status *status)
+{
+    return breaks(RECV) ? MPI_ERR_OTHER
+         : PMPI_Recv(to, n, type, from, tag, comm, status);
+}
+
+int MPI_Test(MPI_Request *request, int *done, MPI_Status *status)
+{
+    return breaks(TEST) ? MPI_ERR_OTHER : PMPI_Test(request, done, status);
+}
+
+int MPI_Allreduce(const void *from, void *to, int n, MPI_Datatype type,
+                  MPI_Op op, MPI_Comm comm)
+{
+    if (!other_switches)
+        return PMPI_Allreduce(from, to, n, type, op, comm);
+    const int *mine = from;
+    const int other[] = { mine[0], mine[1] + 1, mine[2] - 1 };
+    return PMPI_Allreduce(other, to, n, type, op, comm);
+}
+
+/* --- a program ------------------------------------------------------------ */
 
 // A program with all kinds of statements. `meet` is called in its middle.
 static ad_status program(ad_mpi *c, ad_tape *t, double *g, void (*meet)(void))
@@ -98,9 +150,22 @@ static void test_tapes(ad_mpi *c, ad_tape *t)
     EXPECT(ad_mpi_agree(c, ADREV_OK), mine);
     works(c, t);
 
-    // a full tape
+    // a statement has no room on a tape, which its status says alone; but its
+    // messages have come
     static _Alignas(16) char room[1800];
+    static ad_rev many[400];
     ad_tape *small = ad_tape_in(room, sizeof room);
+    ad_use(odd_one ? small : NULL);
+    ad_status s = ad_mpi_allreduce(c, ADREV_MPI_SUM, 400, many, many);
+    CHECK(odd_one ? s == ADREV_EFULL : s == ADREV_OK || s == ADREV_EREMOTE,
+          "no room: %s", ad_message(s));
+    EXPECT(ad_mpi_agree(c, ADREV_OK), odd_one ? ADREV_EFULL : ADREV_EREMOTE);
+    ad_use(NULL);
+    ad_tape_free(small);
+    works(c, t);
+
+    // a full tape
+    small = ad_tape_in(room, sizeof room);
     EXPECT(program(c, odd_one ? small : t, g, NULL),
            odd_one ? ADREV_EFULL : ADREV_EREMOTE);
     ad_tape_free(small);
@@ -121,6 +186,13 @@ static ad_status call(ad_mpi *c, int k, bool here)
     ad_mpi_side side = { up, n, ends, 1, ends + 1, 0, 0 };
     ad_mpi_side other = { up, 1, here ? NULL : ends, 1, ends + 1, 0, 0 };
     ad_mpi_side keyed = { up, 1, ends, 1, ends + 1, here ? 64 : 0, 0 };
+    ad_mpi_side twice[3] = { { .rank = MPI_PROC_NULL },
+                             { up, 1, ends, 1, ends + 1, 5, 6 },
+                             { up, 1, ends, 1, ends + 1, 6, 5 } };
+    if (here && k == 25)
+        twice[2].send_key = 5;
+    if (here && k == 26)
+        twice[2].receive_key = 6;
     ad_mpi_request *r;
     for (int i = 0; i < P; i++)
         one[i] = here && i == P - 1 ? SIZE_MAX - 1 : 1;
@@ -151,6 +223,8 @@ static ad_status call(ad_mpi *c, int k, bool here)
         case 22: return ad_mpi_irecv(c, down, n, kept, &r);
         case 23: return ad_mpi_halo_start(c, n, &keyed, 2, x, &r);
         case 24: r = NULL; return ad_mpi_wait(c, here ? NULL : &r);
+        case 25: return ad_mpi_halo(c, 3, twice, 2, x);
+        case 26: return ad_mpi_halo_start(c, 3, twice, 2, x, &r);
         default: return ADREV_STATUS_COUNT;
     }
 }
@@ -388,9 +462,9 @@ static void test_memory(int failing)
 {
     bool refused;
     size_t last = short_of_memory(failing, 0, &refused), failed = 0;
-    for (size_t k = 1; k <= last; k++) {
+    for (size_t k = 1; k <= last; k += ONE_IN(3)) {
         short_of_memory(failing, k, &refused);
-        failed += refused;
+        failed += refused ? ONE_IN(3) : 0;
     }
     // the others are those of the context, of the tape, and of the Jacobian, whose
     // status the program does not return
@@ -429,6 +503,66 @@ static void test_leaks(void)
     CHECK(h.live == 0, "%zu blocks are left", h.live);
 }
 
+/* --- a communicator that breaks ------------------------------------------- */
+
+// Call k of a function fails on one rank. Returns whether the program came to it:
+// then nobody waits, each rank is told, and the communicator can only be freed.
+static bool broken_at(int failing, function which, unsigned long k)
+{
+    heap h = {0};
+    const ad_allocator memory = { heap_alloc, heap_free, &h };
+    ad_mpi *c = ad_mpi_new_with(MPI_COMM_WORLD, &memory);
+    ad_tape *t = ad_tape_new_with(&memory);
+    double g[4];
+    ad_rev x = {0};
+    fake.which = which;
+    fake.calls = 0;
+    fake.fails = R == failing ? k : 0;
+    ad_status s = program(c, t, g, NULL);
+    int hit = R == failing && fake.calls >= k;
+    fake.fails = 0;
+    MPI_Bcast(&hit, 1, MPI_INT, failing, MPI_COMM_WORLD);
+    CHECK(s == ADREV_OK || (hit && s == ADREV_EREMOTE), "function %d fails: %s",
+          (int)which, ad_message(s));
+    if (hit) {
+        EXPECT(ad_mpi_agree(c, ADREV_OK), ADREV_EREMOTE);
+        CHECK(strstr(ad_mpi_reason(c), "cannot be used any more") != NULL,
+              "function %d: %s", (int)which, ad_mpi_reason(c));
+        ad_tape_clear(t);
+        EXPECT(ad_mpi_bcast(c, 0, 1, &x), ADREV_EREMOTE);
+        CHECK(!ad_mpi_all(c, true), "nobody can be asked");
+    } else
+        works(c, t);
+    ad_use(NULL);
+    ad_tape_free(t);
+    ad_mpi_free(c);
+    CHECK(h.live == 0, "function %d fails: %zu blocks are left", (int)which,
+          h.live);
+    return hit != 0;
+}
+
+static void test_broken(int failing)
+{
+    // how many calls of the others there are is up to chance
+    const unsigned long step[FUNCTIONS] = { ONE_IN(3), ONE_IN(3) * 97, ONE_IN(3),
+                                            ONE_IN(3) * 37 };
+    for (function which = ISEND; which < FUNCTIONS; which++)
+        for (unsigned long k = 1; k < 1000; k += step[which])
+            if (!broken_at(failing, which, k))
+                break;
+    ad_tape *t = ad_tape_new();
+    other_switches = R == failing && P > 1;
+    ad_mpi *c = ad_mpi_new(MPI_COMM_WORLD);
+    CHECK((c == NULL) == (P > 1), "other switches");
+    other_switches = false;
+    ad_mpi_free(c);
+    c = ad_mpi_new(MPI_COMM_WORLD);
+    works(c, t);
+    ad_use(NULL);
+    ad_tape_free(t);
+    ad_mpi_free(c);
+}
+
 int main(int argc, char **argv)
 {
     ranks_begin(&argc, &argv);
@@ -454,5 +588,7 @@ int main(int argc, char **argv)
     test_memory(0);
     test_memory(P - 1);
     test_leaks();
+    test_broken(0);
+    test_broken(P - 1);
     return ranks_done("failures");
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT-0
 // tags: part
 /* refused.c - where statements with messages are refused (mpi.sh): in branches,
- * parts of sums, recorded functions and maps; and a scan next to recorded functions, which
- * runs its steps all the same.                                               */
+ * parts of sums, recorded functions and maps; a scan next to recorded functions,
+ * which runs its steps all the same; and scans with a store whose ranks find out
+ * different things.                                                          */
 
 #define ADREV_IMPLEMENTATION
 #define ADREV_TRACE 1
@@ -164,10 +165,11 @@ static void test_stopped(void)
 }
 
 static ad_mpi_request *posted;
+static ad_mpi *used;            // c, or another one
 
 enum { WAYS = 10 };
 
-// Uses c in way k, as no part may.
+// Uses an ad_mpi in way k, as no part may.
 static ad_status meddle(int k, const ad_rev *in, ad_rev *y)
 {
     ad_tape *t = ad_use(NULL);
@@ -176,16 +178,16 @@ static ad_status meddle(int k, const ad_rev *in, ad_rev *y)
     ad_mpi_request *r = NULL;
     ad_use(t);
     switch (k) {
-        case 0: return ad_mpi_allreduce(c, ADREV_MPI_SUM, 1, in, y);
-        case 1: return ad_mpi_send(c, (ranks_rank + 1) % ranks_size, 1, in);
-        case 2: return ad_mpi_irecv(c, 0, 1, &kept, &r);
-        case 3: return ad_mpi_wait(c, &posted);
-        case 4: return ad_mpi_gradient(c, t, *y, 1, in, &g);
-        case 5: return ad_mpi_pushforward(c, t, 1, in, &g, 1, y, &g);
-        case 6: return ad_mpi_jacobian(c, t, 1, y, 1, in, &g);
-        case 7: return ad_mpi_grad(c, 1, NULL, NULL, 1, &g, &g, &g);
-        case 8: return ad_mpi_agree(c, ADREV_OK);
-        default: return ad_mpi_all(c, true) ? ADREV_OK : ADREV_EBUSY;
+        case 0: return ad_mpi_allreduce(used, ADREV_MPI_SUM, 1, in, y);
+        case 1: return ad_mpi_send(used, (ranks_rank + 1) % ranks_size, 1, in);
+        case 2: return ad_mpi_irecv(used, 0, 1, &kept, &r);
+        case 3: return ad_mpi_wait(used, &posted);
+        case 4: return ad_mpi_gradient(used, t, *y, 1, in, &g);
+        case 5: return ad_mpi_pushforward(used, t, 1, in, &g, 1, y, &g);
+        case 6: return ad_mpi_jacobian(used, t, 1, y, 1, in, &g);
+        case 7: return ad_mpi_grad(used, 1, NULL, NULL, 1, &g, &g, &g);
+        case 8: return ad_mpi_agree(used, ADREV_OK);
+        default: return ad_mpi_all(used, true) ? ADREV_OK : ADREV_EBUSY;
     }
 }
 
@@ -200,16 +202,17 @@ static ad_rev meddling(size_t i, const ad_rev *in, void *ctx)
 }
 
 // A part on one rank alone, then several on each.
-static void test_parts(ad_tape *t)
+static void test_parts(ad_tape *t, ad_mpi *other)
 {
     const ad_real at = 0.5;
     ad_rev got;
+    used = other;
     for (int k = 0; k < WAYS; k++)
         for (size_t parts = 1; parts <= 4; parts += 3) {
             ad_real g = 7, y = 7;
             size_t begin, end;
             ad_mpi_range(c, parts, &begin, &end);
-            CHECK(ad_mpi_irecv(c, 0, 1, &got, &posted) == ADREV_OK, "irecv");
+            CHECK(ad_mpi_irecv(used, 0, 1, &got, &posted) == ADREV_OK, "irecv");
             MPI_Barrier(MPI_COMM_WORLD);
             meddled[begin % 4] = ADREV_EBUSY;
             ad_status s = ad_mpi_grad(c, parts, meddling, &k, 1, &at, &y, &g);
@@ -220,10 +223,113 @@ static void test_parts(ad_tape *t)
             CHECK(meddled[begin % 4] == ADREV_EBUSY, "way %d: %s", k,
                   ad_message(meddled[begin % 4]));
             CHECK(y == 7 && g == 7 && posted != NULL, "nothing has changed");
-            CHECK(ad_mpi_wait(c, &posted) == ADREV_EREMOTE, "it has ended");
-            ad_ignore(ad_mpi_agree(c, ADREV_OK));
+            // whoever waits for another ad_mpi is told at its next call
+            if (used != c) {
+                s = ad_mpi_agree(used, ADREV_OK);
+                CHECK(s == ADREV_EREMOTE || (s == ADREV_EBUSY && begin < end),
+                      "way %d of another ad_mpi: %s", k, ad_message(s));
+            }
+            CHECK(ad_mpi_wait(used, &posted) == ADREV_EREMOTE, "it has ended");
+            ad_ignore(ad_mpi_agree(used, ADREV_OK));
             ad_tape_clear(t);
         }
+}
+
+/* --- stores whose ranks differ -------------------------------------------- */
+
+enum { STEPS = 12, EVERY = 3, PLACES = 3 * STEPS };
+
+// What a rank has put.
+static struct place { size_t bytes; char blob[400]; } place[PLACES];
+static size_t lost;             // adjoints of this range are not there; 0: all
+static size_t asked;
+
+static bool put(void *user, size_t number, const void *state, size_t bytes)
+{
+    (void)user;
+    if (number >= PLACES || bytes > sizeof place->blob)
+        return false;
+    place[number].bytes = bytes;
+    memcpy(place[number].blob, state, bytes);
+    return true;
+}
+
+static bool get(void *user, size_t number, void *state, size_t bytes)
+{
+    (void)user;
+    if (number >= PLACES || place[number].bytes != bytes
+        || (lost > 0 && number % 3 > 0 && number / 3 == lost))
+        return false;
+    memcpy(state, place[number].blob, bytes);
+    return true;
+}
+
+static bool agree(void *user, bool mine)
+{
+    (void)user;
+    asked++;
+    return ad_mpi_all(c, mine);
+}
+
+// As agree should be, not get.
+static bool get_together(void *user, size_t number, void *state, size_t bytes)
+{
+    return ad_mpi_all(c, get(user, number, state, bytes));
+}
+
+// Rank 0 replays its steps. The others' cannot be replayed, which they find out
+// on the way.
+static void odd_step(ad_step *s, void *ctx)
+{
+    (void)ctx;
+    ad_rev y = ad_rec(ad_mul(0.5, ad_add(s->state[0][0], 1)));
+    if (ranks_rank > 0 && s->state[0][0].v < 0.7)
+        y = ad_rec(ad_add(y, 0.125 * s->state[0][0].v - 0.125 * y.v));
+    s->next[0][0] = y;
+}
+
+// The sum over ranks of the squares of what the steps come to.
+static ad_status run_store(const ad_store *store, ad_tape *t, ad_real *g)
+{
+    ad_rev last, all;
+    ad_tape_clear(t);
+    x = ad_input(0.25);
+    const ad_scan_state state = { .size = 1, .initial = &x, .last = &last };
+    const ad_scan_desc scan = { .step = odd_step, .steps = STEPS, .states = 1,
+        .state = &state, .schedule = { ADREV_STORE_ALL, 0, store } };
+    ad_ignore(ad_scan(&scan, NULL));
+    sum_all(&last, &all, NULL);
+    return ad_mpi_gradient(c, t, all, 1, &x, g);
+}
+
+static void test_stores(ad_tape *t)
+{
+    ad_store store = { .put = put, .get = get, .every = EVERY, .resume = true,
+                       .agree = agree };
+    ad_real g = 0, want = 0;
+    CHECK(run_store(&store, t, &want) == ADREV_OK && asked == 1, "nothing is "
+          "there: asked %zu times, %s", asked, ad_mpi_reason(c));
+    for (int k = 0; k <= 4; k++) {
+        // the adjoints of the third range of four; then those of rank k alone
+        asked = 0;
+        lost = k == 0 || ranks_rank != k - 1 ? 0 : 2;
+        bool some = k >= 1 && k <= ranks_size;
+        ad_status s = run_store(&store, t, &g);
+        CHECK(s == ADREV_OK && g == want && asked == (some ? 2 : 4),
+              "lost on %d: asked %zu times, %g, want %g: %s", k - 1, asked,
+              (double)g, (double)want, ad_mpi_reason(c));
+    }
+    if (!ADREV_DEBUG)
+        return;
+    store.agree = NULL;
+    store.get = get_together;
+    lost = 0;
+    ad_status s = run_store(&store, t, &g);
+    CHECK(s == ADREV_EEXTERNAL || s == ADREV_EREMOTE, "get that asks others: %s",
+          ad_message(s));
+    CHECK(s == ADREV_EREMOTE || strstr(ad_mpi_reason(c), "agree") != NULL,
+          "%s", ad_mpi_reason(c));
+    check(t, ADREV_OK, "a get that asks others");
 }
 
 int main(int argc, char **argv)
@@ -239,18 +345,23 @@ int main(int argc, char **argv)
     ad_fork_n(3, branch, NULL);
     check(t, ADREV_EBUSY, "a branch");
 
-    test_parts(t);
+    ad_mpi *other = ad_mpi_new(MPI_COMM_WORLD);
+    test_parts(t, c);
+    test_parts(t, other);
     test_stopped();
     test_branches(t, true, "a branch");
     test_branches(t, false, "a branch without a tape");
     ad_pool *pool = ad_pool_new(2);
     CHECK(ad_pool_use(pool) == ADREV_OK, "a pool");
-    test_parts(t);
+    test_parts(t, c);
+    test_parts(t, other);
     test_branches(t, true, "a branch on a pool");
     test_branches(t, false, "a branch on a pool without a tape");
     ad_ignore(ad_pool_use(NULL));
     ad_pool_free(pool);
     check(t, ADREV_OK, "parts");
+    test_stores(t);
+    check(t, ADREV_OK, "stores");
 
     ad_use(NULL);
     ad_status s = ad_fn_record(&fn, sum_all, NULL, 1, at, 1);
@@ -283,6 +394,7 @@ int main(int argc, char **argv)
     CHECK_NEAR(g, 2 * v[0] * 2 * v[1] * 2 * v[2] * p * p, 1e-14);
     CHECK(s == ADREV_OK, "a loop: %s", ad_mpi_reason(c));
     ad_tape_free(t);
+    ad_mpi_free(other);
     ad_mpi_free(c);
     return ranks_done("refused");
 }
