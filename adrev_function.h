@@ -151,8 +151,6 @@ typedef struct ad_fn_report {
                             // statements, one each
     size_t guards;          // comparisons and steps whose results must not
                             // change
-    size_t loops;           // that C code of its value has, for what repeats:
-                            // see ad_c_size
 } ad_fn_report;
 
 // A comparison (or floor, ad_value ...) that must give the recorded result.
@@ -299,11 +297,11 @@ ADX_TRY ad_status ad_fn_derive_gradient(ad_fn **out, const ad_fn *fn, size_t n);
 // The report on a function. All zero if fn is NULL, or if the function is of
 // constants alone.
 //
-//   returns      `dead`, `operations`, `arrays` and `loops` are counted by this
-//                call: 0 if there is no memory for that
-//   cost         1 to 2 ns for each operation, and from 400 operations on that
-//                of ad_fn_c_size for the value: some 600 ns
-//   memory       while it counts: some 100 bytes for each number
+//   returns      `dead`, `operations` and `arrays` are counted by this call: 0
+//                if there is no memory for that
+//   cost         1 to 2 ns for each operation; a loaded function has been
+//                counted already
+//   memory       a byte for each number, while it counts
 //   threads      any number at once, if the allocator allows that
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 
@@ -3320,8 +3318,8 @@ ADX_SELDOM_END
  *   needs   tape/memory core/derived function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
  *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
- *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_primal
- *           adx_make_pullback ADX_UNROLLED adx_make_unrolled
+ *           adx_make_jacobian adx_make_hessian ADX_SHORT adx_cost_of
+ *           adx_make_primal adx_make_pullback ADX_UNROLLED adx_make_unrolled
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -5666,10 +5664,10 @@ typedef struct adx_compiled {
     int (*call_xwv)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
     int (*call_matrix)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
-    // The function at n points side by side, at most adx_lanes_of of them;
-    // NULL: there is no such code. Result j of point l is y[j * adx_lanes_of +
-    // l]. It does not return 0 if a result, or the sum of a point's results, is
-    // not finite.
+    // The function at n points side by side, a multiple of ADREV_LANES_MOST and
+    // at most adx_lanes_of of them; NULL: there is no such code. Result j of
+    // point l is y[j * adx_lanes_of + l]. It does not return 0 if a result, or
+    // the sum of a point's results, is not finite.
     long (*block)(const ad_real *const *x, ad_real *y, long n);
     // Does many steps of a loop, from step `first` on; a pullback goes back
     // from it. state: the numbers that are carried on, or their adjoints. kept:
@@ -5761,6 +5759,14 @@ static bool adx_count_live(const adx_program *p, ad_fn_report *report)
                        && adx_is_used(p, &p->node[i], used);
     adx_drop(p->memory, used);
     return true;
+}
+
+ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
+{
+    ad_fn_report report = { 0 };
+    if (fn != NULL)
+        adx_count_live(&fn->program, &report);
+    return report;
 }
 
 static ADX_THREAD const char *adx_last_reason;
@@ -6909,23 +6915,22 @@ static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
 }
 
 // Says where machine code finds its inputs. Columns whose numbers are side by
-// side are read in place (burgers, bench/: copies took half of the time).
+// side are read in place (burgers, bench/: copies took half of the time). But
+// the code takes `lanes` points, and must not read behind the last one.
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
-                              adx_block_memory *own)
+                              size_t lanes, adx_block_memory *own)
 {
     const ad_real **at = own->at;
     ad_real *w = own->filled;
     for (size_t g = 0; g < 3; g++)
-        for (size_t i = 0; i < k->given_n[g]; i++) {
+        for (size_t i = 0; i < k->given_n[g]; i++, w += k->lanes) {
             const ad_column *c = &k->given[g][i];
-            if (c->step == 1) {
-                *at++ = c->v + point;
-                continue;
-            }
-            *at++ = w;
-            if (c->step != 0 || !own->in_room)
+            bool in_place = c->step == 1 && n == lanes;
+            *at++ = in_place ? c->v + point : w;
+            if (c->step == 0 && !own->in_room)
                 adx_fill_column(c, point, n, k->lanes, w);
-            w += k->lanes;
+            else if (c->step != 0 && !in_place)
+                adx_fill_column(c, point, n, lanes, w);
         }
     own->in_room = true;
 }
@@ -6935,10 +6940,12 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
 static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
                              size_t point, size_t n, ad_real y[])
 {
+    size_t lanes = (n + ADREV_LANES_MOST - 1) / ADREV_LANES_MOST
+                 * ADREV_LANES_MOST;
     if (k->compiled->block == NULL)
         return false;
-    adx_point_columns(k, point, n, own);
-    if (k->compiled->block(own->at, y, (long)n) != 0)
+    adx_point_columns(k, point, n, lanes, own);
+    if (k->compiled->block(own->at, y, (long)lanes) != 0)
         return false;
     for (size_t l = 0; k->left != NULL && l < n; l++)
         k->left[point + l] = 0;

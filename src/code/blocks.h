@@ -1,11 +1,11 @@
 #pragma once
 
 /* === code/blocks ============================================================
- * Loops of ad_fn_compile around a function: over a block of points, and over the
- * steps of a loop.
+ * Loops of ad_fn_compile around a function: over a block of points, and over
+ * the steps of a loop.
  *
- *   needs   function/program function/functions code/text code/layout
- *           code/bodies code/checks
+ *   needs   function/api function/program function/copy function/functions
+ *           code/text code/layout code/statements code/checks code/phases
  *   offers  adx_say_block adx_has_block adx_say_loop
  * ========================================================================== */
 
@@ -22,32 +22,64 @@ static void adx_say_fault(adx_writing *k)
     adx_say(k->text, ";\n    fault |= all - all != 0;\n");
 }
 
-// Writes all points of a block as one loop, which the compiler turns into one
-// of vectors. Inputs are read where they are. This is only for programs without
-// guards and arrays.
-static void adx_say_block(adx_writing *k)
+static void adx_say_block_results(adx_writing *k)
+{
+    const adx_program *p = k->p;
+    for (size_t i = 0; i < p->outputs; i++) {
+        adx_say(k->text, "    y[%lu + l] = ",
+                (unsigned long)(i * adx_lanes_of(p->inputs, p->outputs)));
+        adx_say_number(k, p->output[i]);
+        adx_say(k->text, ";\n");
+    }
+    adx_say_fault(k);
+}
+
+static void adx_say_phase(adx_writing *k, const adx_phases *f, uint32_t phase)
+{
+    const adx_program *p = k->p;
+    adx_say(k->text, "    for (l = 0; l < ROW; l++) {\n");
+    for (size_t i = 0; i < p->nodes; i++)
+        if (adx_is_used(p, &p->node[i], k->used) && f->of[i] == phase)
+            adx_say_node(k, &p->node[i]);
+    if (phase == f->last)
+        adx_say_block_results(k);
+    adx_say(k->text, "    }\n");
+}
+
+// Writes the points of a block, ROW at a time: so the compiler knows how often
+// its loops run, and needs no other code for the last points of vectors. Inputs
+// are read where they are. This is only for programs without guards and arrays.
+static void adx_say_rows_of_points(adx_writing *k, const adx_phases *f)
 {
     adx_text *t = k->text;
     const adx_program *p = k->p;
-    k->block = true;
-    k->split = SIZE_MAX;        // values make it longer than the function
-    adx_say(t, "long %s_%s_block(const %s *const *x, %s *restrict y, "
-            "long n)\n{\n    long l, fault = 0;\n", t->name, k->what, t->real,
-            t->real);
+    adx_say(t, "    enum { ROW = %d };\n    long begin, l, fault = 0;\n",
+            ADREV_LANES_MOST);
+    for (size_t i = 0; i < k->places; i++)
+        adx_say(t, "    %s t%lu[ROW];\n", t->real, (unsigned long)i);
+    adx_say(t, "    for (begin = 0; begin < n; begin += ROW, y += ROW) {\n");
     for (size_t i = 0; i < p->inputs; i++)
         if (k->used[i])
-            adx_say(t, "    const %s *const x%lu = x[%lu];\n", t->real,
+            adx_say(t, "    const %s *const x%lu = x[%lu] + begin;\n", t->real,
                     (unsigned long)i, (unsigned long)i);
-    adx_say(t, "    for (l = 0; l < n; l++) {\n");
-    adx_say_nodes(k, 0);
-    for (size_t i = 0; i < p->outputs; i++) {
-        adx_say(t, "    y[%lu + l] = ",
-                (unsigned long)(i * adx_lanes_of(p->inputs, p->outputs)));
-        adx_say_number(k, p->output[i]);
-        adx_say(t, ";\n");
-    }
-    adx_say_fault(k);
-    adx_say(t, "    }\n    return fault;\n}\n\n");
+    for (uint32_t phase = 0; phase <= f->last; phase++)
+        adx_say_phase(k, f, phase);
+    adx_say(t, "    }\n    return fault;\n");
+}
+
+static void adx_say_block(adx_writing *k)
+{
+    adx_text *t = k->text;
+    adx_phases phases;
+    k->block = true;
+    adx_say(t, "long %s_%s_block(const %s *const *x, %s *restrict y, "
+            "long n)\n{\n", t->name, k->what, t->real, t->real);
+    if (adx_find_phases(&phases, k))
+        adx_say_rows_of_points(k, &phases);
+    else
+        t->failed = true;
+    adx_say(t, "}\n\n");
+    adx_end_phases(&phases);
     k->block = false;
 }
 

@@ -80,6 +80,10 @@ static void adx_say_input(adx_writing *k, uint32_t x)
 
 static void adx_say_work(adx_writing *k, size_t place)
 {
+    if (k->block) {             // what its phases hand on: code/blocks
+        adx_say(k->text, "t%lu[l]", (unsigned long)place);
+        return;
+    }
     adx_open_element(k->text, "work");
     adx_say_index(k->text, "", place, adx_close_element(k->text));
 }

@@ -7,10 +7,10 @@
  * are added up in the order of array/linear, so the bits are those of a replay.
  *
  *   needs   core/derived function/program code/api code/text code/layout
- *   offers  adx_value_text adx_say_change adx_say_guard adx_say_node
- *           adx_adds_in_place adx_tells_at_home adx_array_with adx_say_one
- *           adx_say_eight adx_say_sum_of_eight adx_say_row adx_is_inner
- *           adx_say_term adx_say_zeros adx_say_many
+ *   offers  adx_value_text adx_say_change adx_say_guard adx_take_signs
+ *           adx_say_node adx_adds_in_place adx_tells_at_home adx_array_with
+ *           adx_say_one adx_say_eight adx_say_sum_of_eight adx_say_row
+ *           adx_is_inner adx_say_term adx_say_zeros adx_say_many
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -75,21 +75,29 @@ static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
     return s == NULL ? x : s->a;
 }
 
-// Writes one operation as one declaration or assignment. The signs of a
-// product's factors are written in front of the product: so the compiler sees
-// that it has computed the product of the same two numbers without signs
-// already, and a sum subtracts it. A negation may then have no reader, so it is
-// also used as a void expression, which no compiler warns of.
+// Takes the signs of a product's factors away: they are written in front of the
+// product. So the compiler sees that it has computed the product of the same
+// two numbers without signs already, and a sum subtracts it. Returns whether
+// the product is to be negated.
+static bool adx_take_signs(const adx_writing *k, adx_node *s)
+{
+    bool minus = false;
+    if (k->text->loaded && k->parts == 1
+        && (s->op == ADREV_OP_mul || s->op == ADX_OP_chain)) {
+        s->a = adx_without_sign(k->p, s->a, &minus);
+        s->b = adx_without_sign(k->p, s->b, &minus);
+    }
+    return minus;
+}
+
+// Writes one operation as one declaration or assignment. A negation may have no
+// reader then (adx_take_signs), so it is also used as a void expression, which
+// no compiler warns of.
 static void adx_say_node(adx_writing *k, const adx_node *s)
 {
     adx_node plain = *s;
     const void *both[] = { k, &plain };
-    bool minus = false;
-    if (k->text->loaded && k->parts == 1
-        && (s->op == ADREV_OP_mul || s->op == ADX_OP_chain)) {
-        plain.a = adx_without_sign(k->p, s->a, &minus);
-        plain.b = adx_without_sign(k->p, s->b, &minus);
-    }
+    bool minus = adx_take_signs(k, &plain);
     if (k->stored[s->r]) {
         adx_say(k->text, "    ");
         adx_say_work(k, k->place[s->r]);

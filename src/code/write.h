@@ -3,8 +3,8 @@
 /* === code/write =============================================================
  * The whole C file, and its header.
  *
- *   needs   tape/memory core/cells function/api function/functions code/api
- *           code/text code/repeats code/wanted code/casadi
+ *   needs   tape/memory core/cells function/api code/api code/text code/wanted
+ *           code/casadi
  *   offers  adx_is_usable adx_is_includable ADX_FORM_loaded adx_write_c
  * ========================================================================== */
 
@@ -192,21 +192,6 @@ ADX_API ad_status ad_fn_write_c(ad_fn *fn, const ad_c_options *options,
     return fn == NULL ? ADREV_ESHAPE
          : adx_write_c(fn, options == NULL ? &none : options, ADX_FORM_code,
                        write, user, bytes, NULL);
-}
-
-ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
-{
-    const ad_c_options value = { .functions = ADREV_C_VALUE };
-    ad_fn_report report = { 0 };
-    ad_c_size size[ADREV_C_COUNT] = { { .loops = 0 } };
-    if (fn == NULL || !adx_count_live(&fn->program, &report)
-        || fn->program.nodes < 2 * ADX_ROLL_LEAST)
-        return report;
-    // To write its value does not change a function.
-    ad_status s = adx_write_c((ad_fn *)(uintptr_t)fn, &value, ADX_FORM_code,
-                              NULL, NULL, NULL, size);
-    report.loops = s == ADREV_OK ? size[0].loops : 0;
-    return report;
 }
 
 ADX_API ad_status ad_fn_write_h(ad_fn *fn, const ad_c_options *options,

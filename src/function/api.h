@@ -62,8 +62,6 @@ typedef struct ad_fn_report {
                             // statements, one each
     size_t guards;          // comparisons and steps whose results must not
                             // change
-    size_t loops;           // that C code of its value has, for what repeats:
-                            // see ad_c_size
 } ad_fn_report;
 
 // A comparison (or floor, ad_value ...) that must give the recorded result.
@@ -210,11 +208,11 @@ ADX_TRY ad_status ad_fn_derive_gradient(ad_fn **out, const ad_fn *fn, size_t n);
 // The report on a function. All zero if fn is NULL, or if the function is of
 // constants alone.
 //
-//   returns      `dead`, `operations`, `arrays` and `loops` are counted by this
-//                call: 0 if there is no memory for that
-//   cost         1 to 2 ns for each operation, and from 400 operations on that
-//                of ad_fn_c_size for the value: some 600 ns
-//   memory       while it counts: some 100 bytes for each number
+//   returns      `dead`, `operations` and `arrays` are counted by this call: 0
+//                if there is no memory for that
+//   cost         1 to 2 ns for each operation; a loaded function has been
+//                counted already
+//   memory       a byte for each number, while it counts
 //   threads      any number at once, if the allocator allows that
 ADX_API ad_fn_report ad_fn_about(const ad_fn *fn);
 

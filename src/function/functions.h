@@ -57,10 +57,10 @@ typedef struct adx_compiled {
     int (*call_xwv)(const ad_real *x, const ad_real *w, const ad_real *v,
               ad_real *y, ad_real *work);
     int (*call_matrix)(const ad_real *x, ad_real *y, ad_real *J, ad_real *work);
-    // The function at n points side by side, at most adx_lanes_of of them;
-    // NULL: there is no such code. Result j of point l is y[j * adx_lanes_of +
-    // l]. It does not return 0 if a result, or the sum of a point's results, is
-    // not finite.
+    // The function at n points side by side, a multiple of ADREV_LANES_MOST and
+    // at most adx_lanes_of of them; NULL: there is no such code. Result j of
+    // point l is y[j * adx_lanes_of + l]. It does not return 0 if a result, or
+    // the sum of a point's results, is not finite.
     long (*block)(const ad_real *const *x, ad_real *y, long n);
     // Does many steps of a loop, from step `first` on; a pullback goes back
     // from it. state: the numbers that are carried on, or their adjoints. kept:
@@ -152,6 +152,14 @@ static bool adx_count_live(const adx_program *p, ad_fn_report *report)
                        && adx_is_used(p, &p->node[i], used);
     adx_drop(p->memory, used);
     return true;
+}
+
+ADX_API ad_fn_report ad_fn_about(const ad_fn *fn)
+{
+    ad_fn_report report = { 0 };
+    if (fn != NULL)
+        adx_count_live(&fn->program, &report);
+    return report;
 }
 
 static ADX_THREAD const char *adx_last_reason;

@@ -12,8 +12,8 @@
  *   needs   tape/memory core/derived function/program function/unique
  *           function/emit function/copy function/tangents function/adjoints
  *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
- *           adx_make_jacobian adx_make_hessian adx_cost_of adx_make_primal
- *           adx_make_pullback ADX_UNROLLED adx_make_unrolled
+ *           adx_make_jacobian adx_make_hessian ADX_SHORT adx_cost_of
+ *           adx_make_primal adx_make_pullback ADX_UNROLLED adx_make_unrolled
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

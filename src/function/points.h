@@ -268,23 +268,22 @@ static void adx_map_some(adx_mapping *k, adx_block_memory *own, size_t point,
 }
 
 // Says where machine code finds its inputs. Columns whose numbers are side by
-// side are read in place (burgers, bench/: copies took half of the time).
+// side are read in place (burgers, bench/: copies took half of the time). But
+// the code takes `lanes` points, and must not read behind the last one.
 static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
-                              adx_block_memory *own)
+                              size_t lanes, adx_block_memory *own)
 {
     const ad_real **at = own->at;
     ad_real *w = own->filled;
     for (size_t g = 0; g < 3; g++)
-        for (size_t i = 0; i < k->given_n[g]; i++) {
+        for (size_t i = 0; i < k->given_n[g]; i++, w += k->lanes) {
             const ad_column *c = &k->given[g][i];
-            if (c->step == 1) {
-                *at++ = c->v + point;
-                continue;
-            }
-            *at++ = w;
-            if (c->step != 0 || !own->in_room)
+            bool in_place = c->step == 1 && n == lanes;
+            *at++ = in_place ? c->v + point : w;
+            if (c->step == 0 && !own->in_room)
                 adx_fill_column(c, point, n, k->lanes, w);
-            w += k->lanes;
+            else if (c->step != 0 && !in_place)
+                adx_fill_column(c, point, n, lanes, w);
         }
     own->in_room = true;
 }
@@ -294,10 +293,12 @@ static void adx_point_columns(const adx_mapping *k, size_t point, size_t n,
 static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
                              size_t point, size_t n, ad_real y[])
 {
+    size_t lanes = (n + ADREV_LANES_MOST - 1) / ADREV_LANES_MOST
+                 * ADREV_LANES_MOST;
     if (k->compiled->block == NULL)
         return false;
-    adx_point_columns(k, point, n, own);
-    if (k->compiled->block(own->at, y, (long)n) != 0)
+    adx_point_columns(k, point, n, lanes, own);
+    if (k->compiled->block(own->at, y, (long)lanes) != 0)
         return false;
     for (size_t l = 0; k->left != NULL && l < n; l++)
         k->left[point + l] = 0;

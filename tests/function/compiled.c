@@ -847,6 +847,33 @@ static void rooted(const ad_rev *x, ad_rev *y, void *ctx)
     y[1] = ad_rec(ad_mul(x[4], ad_sqrt(x[3])));
 }
 
+// Calls that wait for one another, with negated factors between them: the block
+// has several phases.
+static void phased(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    ad_rev less = ad_rec(ad_neg(ad_mul(x[0], x[1])));
+    ad_rev s = ad_rec(ad_sin(ad_add(less, x[2])));
+    ad_rev e = ad_rec(ad_exp(ad_mul(ad_neg(s), less)));
+    y[0] = ad_rec(ad_mul(ad_mul(e, less), ad_tanh(ad_div(x[3], e))));
+    y[1] = ad_rec(ad_cos(ad_sub(ad_mul(s, ad_neg(e)), x[4])));
+}
+
+// So many calls that there is one phase, in an order that is not that of a loop.
+static void crowded(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = x[3];
+    y[1] = x[4];
+    for (uint32_t i = 0; i < 70; i++) {
+        ad_rev a = ad_rec(ad_mul(x[i % 3], 1 + (ad_real)i / 64));
+        if (i * 2654435761u >> 31)
+            ad_acc(&y[i % 2], ad_sin(a));
+        else
+            ad_acc(&y[i % 2], ad_exp(ad_neg(a)));
+    }
+}
+
 enum { BLOCKS_POINTS = 9 * ADREV_LANES_MOST + 5 };
 
 static void point_at(ad_real x[][BLOCKS_POINTS], size_t n, ad_column to[])
@@ -895,18 +922,22 @@ static void check_blocks(ad_fn *fn[2], adx_kind kind)
           (int)kind);
 }
 
-// Machine code takes any number of points, and tells where one is not finite.
+// Machine code tells where a point is not finite, also the last one.
 static void check_block(const ad_fn *fn, adx_kind kind)
 {
     const adx_compiled *c = &fn->compiled[kind];
-    ad_real x[2 * N] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    ad_real x[ADREV_LANES_MOST];
     ad_real y[(N + 2) * 4 * ADREV_LANES_MOST];
     const ad_real *at[2 * N];
+    for (size_t i = 0; i < ADREV_LANES_MOST; i++)
+        x[i] = 1;
     for (size_t i = 0; i < 2 * N; i++)
-        at[i] = &x[i];
-    CHECK(c->block != NULL && c->block(at, y, 1) == 0, "finite");
-    x[0] = (ad_real)INFINITY;
-    CHECK(c->block(at, y, 1) != 0, "infinite");
+        at[i] = x;
+    if (!CHECK(c->block != NULL, "kind %d: no block", (int)kind))
+        return;
+    CHECK(c->block(at, y, ADREV_LANES_MOST) == 0, "finite");
+    x[ADREV_LANES_MOST - 1] = (ad_real)INFINITY;
+    CHECK(c->block(at, y, ADREV_LANES_MOST) != 0, "infinite");
     CHECK(c->block(at, y, 0) == 0, "no points");
 }
 
@@ -914,14 +945,17 @@ static void test_blocks(void)
 {
     static const adx_kind kinds[] = { ADX_KIND_value, ADX_KIND_jvp,
                                       ADX_KIND_vjp };
-    ad_fn *fn[2] = { recorded(rooted, 2), recorded(rooted, 2) };
-    CHECK(compile(fn[0], NULL) == ADREV_OK, "compile");
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        check_block(fn[0], kinds[i]);
-        check_blocks(fn, kinds[i]);
+    static ad_vector_fn *const f[] = { rooted, phased, crowded };
+    for (size_t j = 0; j < sizeof f / sizeof *f; j++) {
+        ad_fn *fn[2] = { recorded(f[j], 2), recorded(f[j], 2) };
+        CHECK(compile(fn[0], NULL) == ADREV_OK, "compile");
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+            check_block(fn[0], kinds[i]);
+            check_blocks(fn, kinds[i]);
+        }
+        ad_fn_free(fn[0]);
+        ad_fn_free(fn[1]);
     }
-    ad_fn_free(fn[0]);
-    ad_fn_free(fn[1]);
 }
 
 // Depends on more of x[0] than a comparison with zero shows.

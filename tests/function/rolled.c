@@ -787,17 +787,20 @@ static void test_count(void)
     free(x);
 }
 
-// ad_fn_about says how many loops the value has: here one, none in short ones.
-static void test_about(void)
+// ad_fn_c_size says how many loops there are: here one, none in short ones.
+static void test_loops(void)
 {
     static size_t size[] = { 300, 20 };
     for (size_t i = 0; i < 2; i++) {
         ad_real *x = numbers(size[i]);
+        const ad_c_options o = { .functions = ADREV_C_VALUE };
+        ad_c_size found[ADREV_C_COUNT];
         ad_fn *fn;
         CHECK(ad_fn_record(&fn, rosenbrock, &size[i], size[i], x, 1)
               == ADREV_OK, "recorded");
-        const size_t loops = ad_fn_about(fn).loops;
-        CHECK(loops == 1 - i, "%zu loops in %zu", loops, size[i]);
+        CHECK(ad_fn_c_size(fn, &o, found, NULL) == ADREV_OK, "measured");
+        CHECK(found[0].loops == 1 - i, "%zu loops in %zu", found[0].loops,
+              size[i]);
         ad_fn_free(fn);
         free(x);
     }
@@ -856,7 +859,7 @@ int main(int argc, char **argv)
     test_memory(false);
     test_memory(true);
     test_count();
-    test_about();
+    test_loops();
     test_guards();
     test_small();
     test_large();
