@@ -67,6 +67,11 @@ typedef struct ad_element {
  *     ADREV_ENOMEM   the allocator returned NULL
  *     ADREV_ESHAPE   an array is NULL that must not be
  *
+ * There are no Taylor coefficients along v: the first one is J v, the second one
+ * of a weighted sum is v H v / 2 (ad_assembly_hvp), and higher ones are sums of
+ * those of the elements (ad_fn_taylor), which are computed one by one in any
+ * case.
+ *
  * Arrays: x [n], p [np], y, dy and w [m], v, dx and hv [n].                  */
 
 #ifdef __cplusplus
@@ -182,6 +187,24 @@ ADX_TRY ad_status ad_assembly_jacobian(ad_assembly *a, const ad_real x[],
 ADX_TRY ad_status ad_assembly_hessian(ad_assembly *a, const ad_real x[],
                                       const ad_real p[], const ad_real w[],
                                       ad_export *e, ad_real value[]);
+
+/* --- dense matrices ---------------------------------------------------------
+ * Of small assemblies: zeros stand where the pattern has no entry.           */
+
+// J[i*n + j] = dy[i]/dx[j].
+//
+//   J [m*n]      out
+//
+//   cost         as the sparse matrix, and once through J
+ADX_TRY ad_status ad_assembly_jacobian_dense(ad_assembly *a, const ad_real x[],
+                                             const ad_real p[], ad_real J[]);
+
+// H[i*n + j] = d2(w y)/dx[i]dx[j], both triangles.
+//
+//   H [n*n]      out
+ADX_TRY ad_status ad_assembly_hessian_dense(ad_assembly *a, const ad_real x[],
+                                            const ad_real p[],
+                                            const ad_real w[], ad_real H[]);
 
 #ifdef __cplusplus
 }

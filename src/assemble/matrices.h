@@ -231,6 +231,22 @@ ADX_API ad_status ad_assembly_hessian_export(ad_assembly *a,
 
 /* --- values --------------------------------------------------------------- */
 
+// The sums go to value[], or, if that is NULL, to memory of the evaluation:
+// k->work->w. The evaluation is still to be ended.
+static ad_status adx_sum_entries(adx_assembling *k, const adx_assembled *s,
+                                 ad_real value[])
+{
+    size_t entries = s->g.start[s->g.rows];
+    ad_status status = adx_begin_assembling(k, s->contributions,
+                                            value == NULL ? entries : 0);
+    if (status == ADREV_OK)
+        status = adx_contribute(k);
+    if (status == ADREV_OK)
+        adx_sum_all(&s->sums, k->contribution,
+                    value == NULL ? k->work->w : value);
+    return status;
+}
+
 // Sums go into the solver's array at once, if its order is that of the pattern.
 static ad_status adx_assemble_matrix(adx_assembling *k, bool hessian,
                                      ad_export *e, ad_real value[])
@@ -240,18 +256,35 @@ static ad_status adx_assemble_matrix(adx_assembling *k, bool hessian,
     if (status != ADREV_OK)
         return status;
     size_t entries = s->g.start[s->g.rows];
-    bool direct = e == NULL || adx_is_plain_export(e);
+    bool direct = value != NULL && (e == NULL || adx_is_plain_export(e));
     if ((e != NULL && !adx_export_fits(e, &s->g, hessian))
         || (value == NULL && (e == NULL ? entries : e->entries) > 0))
         return ADREV_ESHAPE;
-    status = adx_begin_assembling(k, s->contributions, direct ? 0 : entries);
-    if (status == ADREV_OK)
-        status = adx_contribute(k);
-    if (status == ADREV_OK) {
-        adx_sum_all(&s->sums, k->contribution, direct ? value : k->work->w);
-        if (!direct)
-            adx_write_export(e, k->work->w, value);
-    }
+    status = adx_sum_entries(k, s, direct ? value : NULL);
+    if (status == ADREV_OK && e != NULL && !direct)
+        adx_write_export(e, k->work->w, value);
+    adx_end_assembling(k);
+    return status;
+}
+
+// The same as a dense matrix with a->n columns.
+static ad_status adx_assemble_dense(adx_assembling *k, bool hessian,
+                                    ad_real to[])
+{
+    adx_assembled *s;
+    const size_t n = k->a->n;
+    ad_status status = adx_assembled_of(k->a, hessian, &s);
+    if (status != ADREV_OK)
+        return status;
+    status = adx_sum_entries(k, s, NULL);
+    if (status == ADREV_OK && n > 0)
+        memset(to, 0, s->g.rows * n * sizeof *to);
+    for (size_t i = 0; status == ADREV_OK && i < s->g.rows; i++)
+        for (size_t j = s->g.start[i]; j < s->g.start[i + 1]; j++) {
+            to[i * n + s->g.col[j]] = k->work->w[j];
+            if (hessian)
+                to[s->g.col[j] * n + i] = k->work->w[j];
+        }
     adx_end_assembling(k);
     return status;
 }
@@ -274,4 +307,23 @@ ADX_API ad_status ad_assembly_hessian(ad_assembly *a, const ad_real x[],
                          .p = p, .w = w };
     return adx_lacks_point(a, x, p) || w == NULL ? ADREV_ESHAPE
          : adx_assemble_matrix(&k, true, e, value);
+}
+
+ADX_API ad_status ad_assembly_jacobian_dense(ad_assembly *a, const ad_real x[],
+                                             const ad_real p[], ad_real J[])
+{
+    adx_assembling k = { .a = a, .kind = ADX_KIND_jacobian_sparse, .x = x,
+                         .p = p };
+    return adx_lacks_point(a, x, p) || (J == NULL && a->n > 0) ? ADREV_ESHAPE
+         : adx_assemble_dense(&k, false, J);
+}
+
+ADX_API ad_status ad_assembly_hessian_dense(ad_assembly *a, const ad_real x[],
+                                            const ad_real p[],
+                                            const ad_real w[], ad_real H[])
+{
+    adx_assembling k = { .a = a, .kind = ADX_KIND_hessian_sparse, .x = x,
+                         .p = p, .w = w };
+    return adx_lacks_point(a, x, p) || w == NULL || (H == NULL && a->n > 0)
+         ? ADREV_ESHAPE : adx_assemble_dense(&k, true, H);
 }

@@ -33,10 +33,13 @@ static void adx_end_phases(adx_phases *f)
     adx_drop(f->k->p->memory, f->last_of);
 }
 
-// Whether an operation calls a function, or may call one.
+// Whether an operation calls a function, or may call one. (sqrt does for
+// negative numbers, since that sets errno.)
 static bool adx_is_call(uint32_t op)
 {
-    return adx_cost_of(op) != ADX_SHORT || op == ADX_OP_hypot_dx;
+    return adx_cost_of(op) != ADX_SHORT || op == ADREV_OP_sqrt
+        || op == ADREV_OP_fdim || op == ADX_OP_asin_dx
+        || op == ADX_OP_hypot_dx;
 }
 
 // A node as its text has it.

@@ -208,6 +208,7 @@ static void check_guards(void)
     EXPECT(ad_assembly_hvp(a, x, NULL, w, w, y), ADREV_EPATH);
     EXPECT(ad_assembly_jacobian(a, x, NULL, NULL, value), ADREV_EPATH);
     EXPECT(ad_assembly_hessian(a, x, NULL, w, NULL, value), ADREV_EPATH);
+    EXPECT(ad_assembly_hessian_dense(a, x, NULL, w, value), ADREV_EPATH);
     for (int i = 0; i < 2 * COUNT; i++)
         CHECK(y[i] == UNTOUCHED && value[i] == UNTOUCHED, "written");
     x[2 * 90] = 1;
@@ -300,6 +301,9 @@ static void check_wrong_calls(ad_fn *fn)
     EXPECT(ad_assembly_hvp(a, x, &one, NULL, x, to), ADREV_ESHAPE);
     EXPECT(ad_assembly_jacobian(a, x, &one, NULL, NULL), ADREV_ESHAPE);
     EXPECT(ad_assembly_hessian(a, x, &one, NULL, NULL, to), ADREV_ESHAPE);
+    EXPECT(ad_assembly_jacobian_dense(a, x, &one, NULL), ADREV_ESHAPE);
+    EXPECT(ad_assembly_hessian_dense(a, x, &one, NULL, to), ADREV_ESHAPE);
+    EXPECT(ad_assembly_hessian_dense(NULL, x, &one, x, to), ADREV_ESHAPE);
     EXPECT(ad_assembly_jacobian_export(a, NULL, NULL), ADREV_ESHAPE);
     EXPECT(ad_assembly_jacobian_pattern(NULL, NULL, NULL, NULL, NULL),
            ADREV_ESHAPE);
@@ -322,7 +326,7 @@ static void check_empty(ad_fn *fn)
     for (size_t kinds = 0; kinds < 2; kinds++)
         for (size_t n = 0; n < 3; n += 2) {
             const ad_real x[2] = { 1, 2 }, w[] = { 1, 1 };
-            ad_real y[2] = { 1, 1 }, dx[2] = { 1, 1 };
+            ad_real y[2] = { 1, 1 }, dx[2] = { 1, 1 }, J[4] = { 1, 1, 1, 1 };
             size_t entries = 7;
             ad_assembly *a = NULL;
             EXPECT(ad_fn_assemble(&a, NULL, n, 0, 2, kinds, &none), ADREV_OK);
@@ -337,6 +341,9 @@ static void check_empty(ad_fn *fn)
                    ADREV_OK);
             CHECK(entries == 0, "%zu entries", entries);
             EXPECT(ad_assembly_jacobian(a, x, NULL, NULL, NULL), ADREV_OK);
+            EXPECT(ad_assembly_jacobian_dense(a, x, NULL, n == 0 ? NULL : J),
+                   ADREV_OK);
+            CHECK(J[0] == (n == 0) && J[3] == (n == 0), "dense");
             ad_assembly_free(a);
         }
 }

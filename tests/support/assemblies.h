@@ -385,6 +385,20 @@ static void ask_matrix(const problem *p, ad_assembly *a, bool hessian,
     spread(p, hessian, n, start, row, column, value, there, to);
 }
 
+// Dense matrices are the sparse ones, with zeros.
+static void check_dense(const problem *p, ad_assembly *a, const answers *r)
+{
+    ad_real J[MOST_M * MOST_N + 1], H[MOST_N * MOST_N + 1];
+    const size_t in_J = p->m * p->n, in_H = p->n * p->n;
+    J[in_J] = H[in_H] = UNTOUCHED;
+    EXPECT(ad_assembly_jacobian_dense(a, p->x, p->p, J), ADREV_OK);
+    EXPECT(ad_assembly_hessian_dense(a, p->x, p->p, p->w, H), ADREV_OK);
+    CHECK(memcmp(J, r->J, in_J * sizeof *J) == 0 && J[in_J] == UNTOUCHED,
+          "dense J");
+    CHECK(memcmp(H, r->H, in_H * sizeof *H) == 0 && H[in_H] == UNTOUCHED,
+          "dense H");
+}
+
 static void ask(const problem *p, ad_assembly *a, answers *r)
 {
     EXPECT(ad_assembly_eval(a, p->x, p->p, r->y), ADREV_OK);
@@ -393,6 +407,7 @@ static void ask(const problem *p, ad_assembly *a, answers *r)
     EXPECT(ad_assembly_hvp(a, p->x, p->p, p->w, p->v, r->hv), ADREV_OK);
     ask_matrix(p, a, false, r->J);
     ask_matrix(p, a, true, r->H);
+    check_dense(p, a, r);
     digest(p->m, r->y);
     digest(p->m, r->dy);
     digest(p->n, r->dx);
