@@ -415,6 +415,39 @@ static void test_alive(void)
     ad_replays_free(replays);
 }
 
+/* --- whose functions they are --------------------------------------------- */
+
+static void grow(ad_step *s, void *ctx)
+{
+    const double *rate = ctx;
+    s->next[0][0] = ad_rec(ad_mul(s->state[0][0], *rate));
+}
+
+// Functions of a step with another ctx are left as they are: a loop with the
+// first ctx goes on with them.
+static void test_owner(void)
+{
+    static double rate[2] = { 1.01, 0.99 };
+    enum { GROWN = 100 };
+    ad_replays *replays = ad_replays_new(NULL);
+    for (int i = 0; i < 3; i++) {
+        ad_tape_clear(tape);
+        ad_rev x = ad_input(2), y;
+        ad_real g = 0;
+        ad_scan_report report;
+        const ad_scan_state state = { .size = 1, .initial = &x, .last = &y };
+        const ad_scan_desc d = { .step = grow, .ctx = &rate[i % 2],
+                                 .steps = GROWN, .states = 1, .state = &state,
+                                 .replays = replays };
+        CHECK(ad_scan(&d, &report) == ADREV_OK, "scan %d", i);
+        CHECK((report.replayed > 0) == (i == 2), "scan %d: %zu steps replayed",
+              i, report.replayed);
+        CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK, "sweep %d", i);
+        near(g, powl((long double)rate[i % 2], GROWN), 1e-12L);
+    }
+    ad_replays_free(replays);
+}
+
 /* --- steps that are not what was recorded --------------------------------- */
 
 // Reads a number past the recording.
@@ -966,6 +999,7 @@ int main(void)
     test_looks();
     test_at_once();
     test_alive();
+    test_owner();
     test_past();
     test_turned();
     test_connected();
