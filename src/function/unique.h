@@ -38,6 +38,7 @@ static adx_key adx_guard_key(uint32_t x, uint32_t was)
     return adx_node_key(ADX_OP_guard, x, was, 0);
 }
 
+// The key of a constant: its bits, so that 0 and -0 are two.
 static adx_key adx_constant_key(ad_real v)
 {
     adx_key key = { { (uint64_t)ADX_FROM_CONSTANT << 32, 0 } };

@@ -230,6 +230,8 @@ ADX_API ad_real adx_call_value(unsigned how, adx_number e)
     return e.v;
 }
 
+// ad_dual: a number that is neither forward nor recorded has the tangent 0; a
+// recorded one is a constant, and a hook is told so.
 ADX_API ad_fwd adx_call_dual(unsigned how, adx_number e)
 {
     if (e.kind == (ADX_DUAL | ADX_RECORDED))
