@@ -117,7 +117,10 @@
 // ADREV_NO_STDLIB  no malloc: tapes come only from ad_tape_in and
 //                  ad_tape_new_with, and recorded functions need an allocator
 //                  in their options. (adrev_parallel.h calls malloc all the
-//                  same.)
+//                  same.) adrev.h then needs <math.h> and the headers that
+//                  every compiler has; where a freestanding program has no
+//                  <string.h>, memcpy, memmove, memset and memcmp, which
+//                  compilers call, and, for names, strcmp, strncmp and strlen.
 
 // ADREV_NO_BESSEL  no ad_jn, ad_yn, ad_j0 ...: for C libraries without jn and
 //                  yn, which POSIX has and C does not. What calls them where
@@ -137,7 +140,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #ifdef __cplusplus
 #define ADX_EXTERN extern "C"
@@ -147,6 +149,25 @@
 #define ADX_EXTERN extern
 #define ADX_ZERO {0}
 #define ADX_STATIC_ASSERT _Static_assert
+#endif
+
+// Not every freestanding program has <string.h>. Compilers call the first four
+// all the same; the others compare names.
+#if defined __STDC_HOSTED__ && !__STDC_HOSTED__ && defined __has_include
+#if !__has_include(<string.h>)
+#define ADX_NO_STRING
+#endif
+#endif
+#ifndef ADX_NO_STRING
+#include <string.h>
+#else
+ADX_EXTERN void *memcpy(void *to, const void *from, size_t n);
+ADX_EXTERN void *memmove(void *to, const void *from, size_t n);
+ADX_EXTERN void *memset(void *to, int byte, size_t n);
+ADX_EXTERN int memcmp(const void *a, const void *b, size_t n);
+ADX_EXTERN int strcmp(const char *a, const char *b);
+ADX_EXTERN int strncmp(const char *a, const char *b, size_t n);
+ADX_EXTERN size_t strlen(const char *text);
 #endif
 
 #if defined __GNUC__ || defined __clang__

@@ -27,6 +27,29 @@
 #define CHECK_PRINTF(text, args)
 #endif
 
+// Tests want tapes that grow, whoever gives the memory.
+#if defined ADREV_NO_STDLIB && !(defined ADREV_FIXED && ADREV_FIXED)
+#include <stdlib.h>
+
+static inline void *check_alloc(size_t bytes, void *unused)
+{
+    (void)unused;
+    return malloc(bytes);
+}
+
+static inline void check_free(void *block, void *unused)
+{
+    (void)unused;
+    free(block);
+}
+
+static inline ad_tape *ad_tape_new(void)
+{
+    const ad_allocator memory = { .alloc = check_alloc, .free = check_free };
+    return ad_tape_new_with(&memory);
+}
+#endif
+
 // Failures that are printed; the others are counted.
 #ifndef CHECK_SHOWN
 #define CHECK_SHOWN 20
