@@ -12,7 +12,10 @@
  *                    of the gradient; from ADREV_MPI_SLICE on, slices are added.
  *                    same: the bits of y and g are those of one rank
  *   idle statements  a sweep over 40 steps with halos of which no side has a
- *                    neighbour / over the same steps without halos
+ *                    neighbour / over the same steps without halos; and the tape's
+ *                    bytes, which are the memory of a rank
+ *   halos            the same on all ranks at once, with two neighbours in a ring;
+ *                    and the ratio without what 40 messages take
  *   message          half of there and back, and a number of a long message: what
  *                    a model needs (alpha, 1/beta)
  */
@@ -96,36 +99,42 @@ static void sums(ad_mpi *all, ad_mpi *alone, problem p, size_t rounds)
 }
 
 /* ---------------------------------------------------------------------------
- * What a statement costs that has nothing to send
+ * What statements cost, with messages and without
  * ------------------------------------------------------------------------- */
 
+// Steps; c is NULL: without halos. What comes from neighbours is not used, so
+// that the gradient is that of one rank.
 static void record(ad_mpi *c, ad_tape *t, ad_rev x[], ad_rev *y)
 {
     static double at[POINTS];
-    static ad_rev u[POINTS], v[POINTS];
-    const ad_mpi_side nobody[] = { { .rank = MPI_PROC_NULL },
-                                   { .rank = MPI_PROC_NULL } };
+    static ad_rev u[POINTS + 2], v[POINTS];
+    const size_t ends[] = { 0, POINTS - 1, POINTS, POINTS + 1 };
+    const int r = ad_mpi_rank(c), n = ad_mpi_size(c);
+    const ad_mpi_side side[] = {
+        { n == 1 ? MPI_PROC_NULL : (r + n - 1) % n, 1, ends, 1, ends + 2, 0, 1 },
+        { n == 1 ? MPI_PROC_NULL : (r + 1) % n, 1, ends + 1, 1, ends + 3, 1, 0 } };
     for (size_t i = 0; i < POINTS; i++)
         at[i] = sin(0.1 * (double)i);
     ad_tape_clear(t);
     ad_use(t);
     ad_inputs(POINTS, at, x);
-    memcpy(u, x, sizeof u);
+    memcpy(u, x, POINTS * sizeof *u);
     for (int k = 0; k < STEPS; k++) {
         if (c != NULL)
-            ad_ignore(ad_mpi_halo(c, 2, nobody, POINTS, u));
+            ad_ignore(ad_mpi_halo(c, 2, side, POINTS + 2, u));
         v[0] = u[0];
         v[POINTS - 1] = u[POINTS - 1];
         for (size_t i = 1; i + 1 < POINTS; i++)
             v[i] = ad_rec(ad_add(u[i], ad_mul(ad_mul(0.1, ad_add(1, ad_sqr(u[i]))),
                            ad_add(ad_sub(u[i - 1], ad_mul(2, u[i])), u[i + 1]))));
-        memcpy(u, v, sizeof u);
+        memcpy(u, v, sizeof v);
     }
     *y = ad_sum(POINTS, u);
     ad_use(NULL);
 }
 
-static void idle(ad_mpi *alone, size_t rounds)
+// alpha: seconds of a message; 0: there are none.
+static void statements(ad_mpi *c, const char *name, double alpha, size_t rounds)
 {
     double with[REPORT_ROUNDS], without[REPORT_ROUNDS];
     static ad_rev x[POINTS], z[POINTS];
@@ -133,26 +142,39 @@ static void idle(ad_mpi *alone, size_t rounds)
     ad_tape *plain = ad_tape_new(), *t = ad_tape_new();
     ad_rev y, w;
     record(NULL, plain, x, &y);
-    record(alone, t, z, &w);
+    record(c, t, z, &w);
     for (size_t r = 0; r <= rounds; r++) {
         size_t k = r == 0 ? 0 : r - 1;
+        wrong |= ad_mpi_agree(c, ADREV_OK) != ADREV_OK;
         double begun = wall();
         for (int i = 0; i < 10; i++)
             wrong |= ad_gradient(plain, y, POINTS, x, g) != ADREV_OK;
         without[k] = wall() - begun;
+        wrong |= ad_mpi_agree(c, ADREV_OK) != ADREV_OK;
         begun = wall();
         for (int i = 0; i < 10; i++)
-            wrong |= ad_mpi_gradient(alone, t, w, POINTS, z, h) != ADREV_OK;
+            wrong |= ad_mpi_gradient(c, t, w, POINTS, z, h) != ADREV_OK;
         with[k] = wall() - begun;
     }
-    wrong |= memcmp(g, h, sizeof g) != 0;
-    summary s = summarise(rounds, with, without);
-    printf("%-16s %9d", "idle statements", STEPS);
-    print_seconds(summarise(rounds, without, NULL).median / 10);
-    print_seconds(summarise(rounds, with, NULL).median / 10);
-    printf("   %5.2f +-%2.0f %%   %s   tape %.4f of the plain one\n", s.median,
-           100 * s.spread, wrong ? "DIFFERENT BITS" : "same",
-           (double)ad_tape_bytes(t) / (double)ad_tape_bytes(plain));
+    double only[REPORT_ROUNDS];
+    for (size_t k = 0; k < rounds; k++)
+        only[k] = with[k] - 10 * STEPS * alpha;
+    bool same = memcmp(g, h, sizeof g) == 0;
+    wrong |= !same;
+    if (rank == 0) {
+        summary s = summarise(rounds, with, without);
+        printf("%-16s %9d", name, STEPS);
+        print_seconds(summarise(rounds, without, NULL).median / 10);
+        print_seconds(summarise(rounds, with, NULL).median / 10);
+        printf("   %5.2f +-%2.0f %%   %s   ", s.median, 100 * s.spread,
+               same ? "same" : "DIFFERENT BITS");
+        if (alpha > 0)
+            printf("%.2f without messages\n",
+                   summarise(rounds, only, without).median);
+        else
+            printf("tape %.4f of the plain one\n",
+                   (double)ad_tape_bytes(t) / (double)ad_tape_bytes(plain));
+    }
     ad_tape_free(plain);
     ad_tape_free(t);
 }
@@ -179,7 +201,8 @@ static double message(ad_mpi *c, size_t n, int times)
     return took;
 }
 
-static void messages(ad_mpi *c)
+// Returns the seconds of a short one.
+static double messages(ad_mpi *c)
 {
     message(c, 1, 100);
     double one = message(c, 1, 1000);
@@ -191,6 +214,7 @@ static void messages(ad_mpi *c)
         print_seconds((many - one) / LONG);
         printf("\n");
     }
+    return one;
 }
 
 int main(int argc, char **argv)
@@ -211,10 +235,10 @@ int main(int argc, char **argv)
     sums(all, alone, (problem){ LONG, 400000 }, rounds);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        idle(alone, rounds);
+        statements(alone, "idle statements", 0, rounds);
     MPI_Barrier(MPI_COMM_WORLD);
     if (size > 1)
-        messages(all);
+        statements(all, "halos", messages(all), rounds);
     ad_mpi_free(all);
     ad_mpi_free(alone);
     MPI_Finalize();
