@@ -81,14 +81,26 @@ static void ask_chain(const chain *c, ad_assembly *a, ad_real *to)
     digest(n, to);
 }
 
-// Results in order, but for one to which nobody adds: where they are cut into
-// parts, so are what elements contribute in a row.
+// Results upwards and then downwards, but for one to which nobody adds: what
+// elements contribute in a row is cut where results are cut into parts.
 static void ask_straight(chain *c)
 {
+    const size_t up = c->count / 2;
     for (size_t e = 0; e < c->count; e++)
-        c->result[e] = e == 9 ? -1 : (int32_t)e;
+        c->result[e] = e == 9 ? -1
+                     : (int32_t)(e < up ? e : c->count - 1 - (e - up));
     ad_assembly *a = assemble_chain(c);
     EXPECT(ad_assembly_eval(a, c->x, c->p, c->to), ADREV_OK);
+    for (size_t e = 0; e < c->count; e++) {
+        const ad_real in[] = { c->x[c->variable[2 * e]],
+                               c->x[c->variable[2 * e + 1]],
+                               c->p[c->parameter[e]] };
+        ad_real want;
+        EXPECT(ad_fn_eval(c->fn, in, &want), ADREV_OK);
+        if (c->result[e] >= 0)
+            CHECK_CLOSE(c->to[c->result[e]], want, 0);
+    }
+    CHECK(c->to[9] == 0, "nobody adds to it");
     digest(c->count, c->to);
     ad_assembly_free(a);
 }
