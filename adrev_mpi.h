@@ -131,8 +131,9 @@ typedef bool ad_mpi_watch_fn(size_t done, size_t parts, void *user);
 // those of the program. MPI must have been initialised. Collective.
 //
 //   returns      to be freed with ad_mpi_free; NULL on all ranks: one of them
-//                is out of memory, or MPI is not initialised, or the files with
-//                ADREV_IMPLEMENTATION were compiled with other switches
+//                is out of memory; MPI is not initialised; the files with
+//                ADREV_IMPLEMENTATION were compiled with other switches; it is
+//                an intercommunicator
 //   memory       1 MiB, and 130 bytes for each rank
 //   see          docs/mpi.md, tests/mpi/grad.c
 ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm);
@@ -1336,9 +1337,12 @@ ADX_API ad_mpi *ad_mpi_new_with(MPI_Comm comm, const ad_allocator *allocator)
     int ended = 0;
     int rank = 0;
     int size = 0;
+    int between = 0;            // two groups of ranks
     if (MPI_Initialized(&begun) != MPI_SUCCESS || !begun
         || MPI_Finalized(&ended) != MPI_SUCCESS || ended
-        || comm == MPI_COMM_NULL || MPI_Comm_rank(comm, &rank) != MPI_SUCCESS
+        || comm == MPI_COMM_NULL
+        || MPI_Comm_test_inter(comm, &between) != MPI_SUCCESS || between
+        || MPI_Comm_rank(comm, &rank) != MPI_SUCCESS
         || MPI_Comm_size(comm, &size) != MPI_SUCCESS)
         return NULL;
     ad_mpi *c = !adx_is_allocator(allocator) ? NULL

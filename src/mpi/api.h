@@ -56,8 +56,9 @@ typedef bool ad_mpi_watch_fn(size_t done, size_t parts, void *user);
 // those of the program. MPI must have been initialised. Collective.
 //
 //   returns      to be freed with ad_mpi_free; NULL on all ranks: one of them
-//                is out of memory, or MPI is not initialised, or the files with
-//                ADREV_IMPLEMENTATION were compiled with other switches
+//                is out of memory; MPI is not initialised; the files with
+//                ADREV_IMPLEMENTATION were compiled with other switches; it is
+//                an intercommunicator
 //   memory       1 MiB, and 130 bytes for each rank
 //   see          docs/mpi.md, tests/mpi/grad.c
 ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm);

@@ -121,9 +121,12 @@ ADX_API ad_mpi *ad_mpi_new_with(MPI_Comm comm, const ad_allocator *allocator)
     int ended = 0;
     int rank = 0;
     int size = 0;
+    int between = 0;            // two groups of ranks
     if (MPI_Initialized(&begun) != MPI_SUCCESS || !begun
         || MPI_Finalized(&ended) != MPI_SUCCESS || ended
-        || comm == MPI_COMM_NULL || MPI_Comm_rank(comm, &rank) != MPI_SUCCESS
+        || comm == MPI_COMM_NULL
+        || MPI_Comm_test_inter(comm, &between) != MPI_SUCCESS || between
+        || MPI_Comm_rank(comm, &rank) != MPI_SUCCESS
         || MPI_Comm_size(comm, &size) != MPI_SUCCESS)
         return NULL;
     ad_mpi *c = !adx_is_allocator(allocator) ? NULL

@@ -556,6 +556,14 @@ static void test_broken(int failing)
     CHECK((c == NULL) == (P > 1), "other switches");
     other_switches = false;
     ad_mpi_free(c);
+    if (P > 1) {
+        MPI_Comm own, both;
+        MPI_Comm_split(MPI_COMM_WORLD, R == 0, R, &own);
+        MPI_Intercomm_create(own, 0, MPI_COMM_WORLD, R == 0, 0, &both);
+        CHECK(ad_mpi_new(both) == NULL, "an intercommunicator");
+        MPI_Comm_free(&both);
+        MPI_Comm_free(&own);
+    }
     c = ad_mpi_new(MPI_COMM_WORLD);
     works(c, t);
     ad_use(NULL);
