@@ -14,6 +14,8 @@
  *     ceres_free_problem(problem);
  *     ad_model_free(m);
  *
+ * One thread at a time uses a model; the C interface of Ceres solves on one.
+ *
  * Debian: libceres-dev; link with -lceres -lm. The C interface of Ceres has no
  * options; ceres_solve prints a report, and says in no other way how it went.
  *
@@ -80,6 +82,8 @@ static inline int adx_ceres_evaluate(void *user, double **parameters,
 //   returns      the block; NULL: out of memory, or m is NULL, or it has fewer
 //                inputs than there are parameters, or data is NULL though it has
 //                more; or problem, sizes, parameters or a block is NULL
+//   cost         of an evaluation: the residuals; with derivatives also a dense
+//                Jacobian of all inputs, data among them
 //   memory       of the block: freed with the model, so free the problem first.
 //                None in an evaluation after the first
 static inline ceres_residual_block_id_t *

@@ -18,9 +18,10 @@
  *
  * Debian: libgsl-dev; link with -lgsl -lgslcblas -lm.
  *
- * A model serves one solver at a time, and must outlive it. Vectors may have
- * any stride. GSL's error handler, which aborts, is never called by what is
- * here.
+ * A model or a system is yours, serves one solver at a time, and must outlive
+ * it: GSL keeps a pointer to it. Solvers with models of their own may run in
+ * several threads. Vectors may have any stride. GSL's error handler, which
+ * aborts, is never called by what is here.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -106,6 +107,7 @@ static inline void adx_gsl_min_df(const gsl_vector *x, void *model,
 // back.
 //
 //   returns      f NULL: no model, no memory, or several outputs
+//   cost         of value and gradient 3 to 5 values
 //   memory       four vectors, which the model keeps
 static inline gsl_multimin_function_fdf ad_gsl_multimin(ad_model *m)
 {

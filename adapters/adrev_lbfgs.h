@@ -11,6 +11,8 @@
  *
  * Debian: liblbfgs-dev; link with -llbfgs -lm.
  *
+ * The model and x stay yours; nothing of them is kept after the call.
+ *
  * SPDX-License-Identifier: MIT-0
  */
 
@@ -85,8 +87,10 @@ static inline int adx_lbfgs_progress(void *user, const lbfgsfloatval_t *x,
 //                outputs, no inputs, or too many; LBFGSERR_INVALIDPARAMETERS:
 //                no finite value at the first x, or x is NULL; LBFGSERR_OUTOFMEMORY, also if
 //                m is NULL
+//   cost         for each point that is tried value and gradient, 3 to 5 values
 //   memory       libLBFGS's own and three vectors, freed on return; none in an
 //                evaluation after the first
+//   threads      m must not be in use elsewhere
 static inline int ad_lbfgs(ad_model *m, double x[], double *value,
                            lbfgs_progress_t progress, void *instance,
                            const lbfgs_parameter_t *parameters)

@@ -441,8 +441,7 @@ static inline double *adx_model_room(ad_model *m, size_t count)
  * of a parabola: from the last point with a value, x0, it falls as the model
  * does there and then rises, so that it is least at a twentieth of the way to
  * x. Value and slope at x fit that parabola, and the value is above that at x0.
- * So the search comes back, and never ends at
- * x.*/
+ * So the search comes back, and never ends at x.                             */
 
 // The parabola, or NaN if no point with a value is known. last [2*n]: x0 and
 // the gradient there.
@@ -473,7 +472,7 @@ static inline void adx_model_rise(const ad_model *m, const double last[],
 // memory of adx_model_room begins with `last`.
 //
 //   returns      whether that is the model; otherwise its status may say why
-//   not
+//                not
 static inline bool adx_model_search(ad_model *m, const double x[],
                                     double *value, double g[])
 {

@@ -21,8 +21,9 @@
  * be maximised -HUGE_VAL), with a gradient of zeros. When a model stops (see
  * ad_model_status), NLopt is made to return NLOPT_FORCED_STOP.
  *
- * A model serves one nlopt_opt at a time, and must outlive it. Nothing is
- * allocated in an evaluation after the first.
+ * A model is yours, serves one nlopt_opt at a time, and must outlive it: opt
+ * keeps a pointer to it. Optimisers with models of their own may run in several
+ * threads. Nothing is allocated in an evaluation after the first.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -91,6 +92,7 @@ static inline nlopt_result adx_nlopt_join(nlopt_opt opt, ad_model *m,
 //   returns      as nlopt_set_min_objective; NLOPT_OUT_OF_MEMORY if f is NULL;
 //                NLOPT_INVALID_ARGS if numbers of inputs differ, or if the
 //                model has several outputs
+//   cost         of an evaluation: a value, with its gradient 3 to 5 values
 static inline nlopt_result ad_nlopt_minimise(nlopt_opt opt, ad_model *f)
 {
     nlopt_result result = adx_nlopt_join(opt, f, HUGE_VAL);
@@ -113,8 +115,9 @@ static inline nlopt_result ad_nlopt_maximise(nlopt_opt opt, ad_model *f)
 //   tolerance [outputs]  in    of each; NULL: zero
 //
 //   returns      as nlopt_add_inequality_mconstraint (NLOPT_INVALID_ARGS also
-//   if
-//                the algorithm has no such constraints); as ad_nlopt_minimise
+//                if the algorithm has no such constraints); as ad_nlopt_minimise
+//   cost         of an evaluation: the values; with derivatives also a dense
+//                Jacobian
 static inline nlopt_result ad_nlopt_inequalities(nlopt_opt opt, ad_model *c,
                                                  const double *tolerance)
 {

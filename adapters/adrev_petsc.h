@@ -25,7 +25,10 @@
  * (PetscPushErrorHandler).
  *
  * A solver is of one process (PETSC_COMM_SELF); for several see
- * adrev_petsc_dm.h. Free it before its system or model.
+ * adrev_petsc_dm.h. A system or model is yours, serves one solver at a time, and
+ * one thread; the solver keeps a pointer to it, so free the solver first.
+ * Matrices that a call makes belong to the solver; those that you give stay
+ * yours, too. An evaluation on a path that is known allocates nothing.
  *
  * Debian: libpetsc-real-dev (3.18); compile and link with what
  * `pkg-config --cflags --libs petsc mpi` says.

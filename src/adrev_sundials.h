@@ -24,7 +24,10 @@
  * Vectors are serial, OpenMP or Pthreads ones: all numbers in one place. Where
  * there is no finite value, SUNDIALS is told of a recoverable error and tries a
  * shorter step; when the model has stopped, of one that ends it, and
- * ad_system_status says why. The user data of the solver is the system.
+ * ad_system_status says why. The user data of the solver is the system: it is
+ * yours, serves one solver at a time, and must outlive it. Vectors, matrices and
+ * linear solvers stay yours. Solvers with systems of their own may run in
+ * several threads. An evaluation on a path that is known allocates nothing.
  *
  * Rooms, each of which begins with a line `=== room`:
  *
