@@ -58,10 +58,23 @@ for pair in $tools; do
 done
 [ -z "$tools" ] || exit 0
 
-# Libraries of the examples, and of adapters: whether an empty program links
-# with them. One call installs them; if one is not to be had, one by one.
-probe=$(mktemp -d)
+# All of what follows by one call, since each takes a second or two whatever it
+# installs; if something is not to be had, one by one.
 missing=
+want() { missing="$missing $1"; }
+finds() { echo "#include <$2>" | "$1" -fsyntax-only -x "$3" - > /dev/null 2>&1; }
+install_missing() {
+    [ -n "$missing" ] || return
+    # shellcheck disable=SC2086  # a list
+    install --no-install-recommends $missing || for package in $missing; do
+        install --no-install-recommends "$package"
+    done
+    missing=
+}
+
+# Libraries of the examples, and of adapters: whether an empty program links
+# with them.
+probe=$(mktemp -d)
 libraries="lapack:liblapack-dev lbfgs:liblbfgs-dev"
 [ "$1" = examples ] || libraries="$libraries nlopt:libnlopt-dev gsl:libgsl-dev
     ipopt:coinor-libipopt-dev ceres:libceres-dev
@@ -69,58 +82,55 @@ libraries="lapack:liblapack-dev lbfgs:liblbfgs-dev"
 echo 'int main(void) { return 0; }' > "$probe/main.c"
 for pair in $libraries; do
     gcc "$probe/main.c" -o "$probe/main" "-l${pair%%:*}" > /dev/null 2>&1 \
-        || missing="$missing ${pair##*:}"
+        || want "${pair##*:}"
 done
-rm -rf "$probe"
-if [ -n "$missing" ]; then
-    # shellcheck disable=SC2086  # a list
-    install --no-install-recommends $missing || for package in $missing; do
-        install --no-install-recommends "$package"
-    done
-fi
 
 # Ranks: Open MPI, for which make matrix also has MPICH, if it is there.
-command -v mpicc.openmpi > /dev/null 2>&1 \
-    || install libopenmpi-dev openmpi-bin
+command -v mpicc.openmpi > /dev/null 2>&1 || want "libopenmpi-dev openmpi-bin"
 
-[ "$1" != examples ] || exit 0
+if [ "$1" = examples ]; then
+    rm -rf "$probe"
+    install_missing
+    exit 0
+fi
 
 # What core/hash is compared with.
-echo '#include <xxhash.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
-    || install libxxhash-dev
+finds gcc xxhash.h c || want libxxhash-dev
 
-for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc; do
-    command -v "${pair%%:*}" > /dev/null 2>&1 || install "${pair##*:}"
+for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc \
+    pkg-config:pkgconf wasm-ld:lld node:nodejs; do
+    command -v "${pair%%:*}" > /dev/null 2>&1 || want "${pair##*:}"
 done
-command -v pkg-config > /dev/null 2>&1 || install pkgconf
+clang -fsanitize=address "$probe/main.c" -o "$probe/main" > /dev/null 2>&1 \
+    || want libclang-rt-dev
+rm -rf "$probe"
 
 # WebAssembly, which node runs.
-[ -d /usr/include/wasm32-wasi ] || install wasi-libc
-# (of the clang that there is: another one's is of no use)
-own=$(clang -print-resource-dir 2> /dev/null)
-version=$(basename "${own:-14}")
-[ -f "$own/lib/wasi/libclang_rt.builtins-wasm32.a" ] \
-    || install "libclang-rt-${version%%.*}-dev-wasm32"
-command -v wasm-ld > /dev/null 2>&1 || install lld
-command -v node > /dev/null 2>&1 || install nodejs
+[ -d /usr/include/wasm32-wasi ] || want wasi-libc
+
 
 # The module for Python, which is tried by the distribution's own.
-/usr/bin/python3 -c "import numpy" > /dev/null 2>&1 || install python3-numpy
+/usr/bin/python3 -c "import numpy" > /dev/null 2>&1 || want python3-numpy
 
 # Matrices of C++. (libboost-dev and libboost-math-dev, which are large, are used
 # if they are there.)
-[ -f /usr/include/eigen3/Eigen/Core ] || install libeigen3-dev
+[ -f /usr/include/eigen3/Eigen/Core ] || want libeigen3-dev
 
 # OpenCL on the processor, for kernels.
-if ! ls /etc/OpenCL/vendors/*.icd > /dev/null 2>&1; then
-    install --no-install-recommends pocl-opencl-icd
-fi
-echo '#include <CL/cl.h>' | gcc -fsyntax-only -x c - > /dev/null 2>&1 \
-    || install --no-install-recommends ocl-icd-opencl-dev opencl-headers
+ls /etc/OpenCL/vendors/*.icd > /dev/null 2>&1 || want pocl-opencl-icd
+finds gcc CL/cl.h c || want "ocl-icd-opencl-dev opencl-headers"
 
 # Clients of adrev_parallel.h.
 for pair in tbb/version.h:libtbb-dev omp.h:libomp-dev; do
-    echo "#include <${pair%%:*}>" | g++ -std=c++17 -fsyntax-only -x c++ - \
-        > /dev/null 2>&1 || install "${pair##*:}"
+    finds g++ "${pair%%:*}" c++ || want "${pair##*:}"
 done
+install_missing
+
+# The runtime for WebAssembly of the clang that there is now: another one's is of
+# no use.
+own=$(clang -print-resource-dir 2> /dev/null)
+version=$(basename "${own:-14}")
+[ -f "$own/lib/wasi/libclang_rt.builtins-wasm32.a" ] \
+    || want "libclang-rt-${version%%.*}-dev-wasm32"
+install_missing
 exit 0
