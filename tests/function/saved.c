@@ -439,7 +439,7 @@ static void check_flipped(const struct file *f)
 {
     unsigned char *data = malloc(f->bytes);
     size_t accepted = 0;
-    for (size_t bit = 0; bit < 8 * f->bytes; bit += ONE_IN(5)) {
+    for (size_t bit = 0; bit < 8 * f->bytes; bit += ONE_IN(11)) {
         memcpy(data, f->data, f->bytes);
         data[bit / 8] ^= (unsigned char)(1u << bit % 8);
         CHECK(!harmless(data, f->bytes), "bit %zu: accepted", bit);
