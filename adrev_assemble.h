@@ -363,6 +363,7 @@ static bool adx_find_targets(adx_targets *t, size_t results,
 {
     bool once = true;
     memset(t->of, 0xff, t->n * sizeof *t->of);
+    memset(t->first, 0, t->n * sizeof *t->first);
     for (uint32_t i = 0, k = 0; i < results; i++)
         for (uint32_t begin = k; k < end[i]; k++) {
             once = once && t->of[place[k]] == UINT32_MAX;
