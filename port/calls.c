@@ -47,6 +47,8 @@ static ty *see_memory(node *call, library l, ty **arg, int n)
     } else if (l.kind == L_SET && n > 0) {
         put_off(MEMORY, call, pointee(arg[0]), NULL, NULL);
         return arg[0];
+    } else if (l.kind == L_PLACE && n > 0) {
+        put_off(MEMORY, call, pointee(ty_bound(pointee(arg[0]))), NULL, NULL);
     }
     return result;
 }
@@ -216,5 +218,3 @@ bool gives_memory(const function *f)
     }
     return true;
 }
-
-// An address may become one of bytes where it is only freed.

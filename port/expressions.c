@@ -478,6 +478,7 @@ static form write_group_of(buffer *b, node *n, bool apart)
     while (k->kind == ParenExpr)
         k = k->kid[0];
     const bool operation = k->kind != ConditionalOperator
+        && k->kind != BinaryConditionalOperator
         && k->kind != CompoundAssignOperator
         && !(k->kind == BinaryOperator && operator_of(k->opcode) == NULL);
     buffer o = { 0 };
@@ -509,6 +510,22 @@ static form write_choice(buffer *b, node *n, bool apart)
     put_text(b, gaps ? slice((span){ s.file, span_of(k[1]).end,
                                      span_of(k[2]).begin }) : T(" : "));
     write_as(b, k[2], want, apart);
+    return want;
+}
+
+// a ?: b: a is written twice.
+static form write_first_or(buffer *b, node *n, bool apart)
+{
+    node *a = n->kid[0], *c = n->kid[3];
+    const form want = number_of(n) ? F_NUMBER : F_PLAIN;
+    if (has_effect(a))
+        refuse(n, "compute the condition in a statement of its own",
+               "?: without its middle part, of an expression that has effects");
+    write_truth(b, a, apart);
+    put(b, " ? ");
+    write_as(b, a, want, apart);
+    put(b, " : ");
+    write_as(b, c, want, apart);
     return want;
 }
 
@@ -661,6 +678,8 @@ static form write(buffer *b, node *n, bool apart)
     case BinaryOperator: return write_binary(b, n, apart);
     case CompoundAssignOperator: return write_compound(b, n, apart, true);
     case ConditionalOperator: return write_choice(b, n, apart);
+    case BinaryConditionalOperator: return write_first_or(b, n, apart);
+    case GenericSelectionExpr: return write(b, selected_node(n), apart);
     case CallExpr: return write_call(b, n, apart);
     case MemberExpr:
     case ArraySubscriptExpr: return write_place(b, n, apart);
@@ -770,7 +789,10 @@ static void write_list(buffer *b, node *n, part *list, int count, bool apart,
 
     for (int i = 0; i < count; i++) {
         const span s = span_of(list[i].n);
-        if (s.begin < at || s.end > all.end)
+        if (s.file != all.file && ty_changed(list[i].t))
+            refuse(n, "write them where they are included",
+                   "numbers of a recorded table that stand in another file");
+        if (s.file != all.file || s.begin < at || s.end > all.end)
             continue;
         put_text(b, slice((span){ all.file, at, s.begin }));
         write_part(b, list[i], apart, fixed, count == 1 && outermost(n));

@@ -16,6 +16,7 @@
  */
 
 #include "port.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* --- what is not understood ------------------------------------------------
@@ -201,7 +202,9 @@ static ty *see_call(node *call)
     }
     const bool prints = prints_only(target);
     for (int i = 0; i < n; i++)
-        if (i < f->pars)
+        if (i < f->pars && only_tested(call, i))
+            continue;
+        else if (i < f->pars)
             assign(f->par[i], arg[i], call->kid[i + 1]);
         else if (prints)
             see_printed(call, arg[i], "a function that prints");
@@ -244,7 +247,8 @@ static ty *see_name(node *n)
         function *f = function_of(d);
         const node *p = n->parent;
         reach(f);
-        while (p->kind == ImplicitCastExpr || p->kind == ParenExpr)
+        while (p->kind == ImplicitCastExpr || p->kind == ParenExpr
+               || p->kind == NO_NODE || p->kind == GenericSelectionExpr)
             p = p->parent;
         if (p->kind != CallExpr || base_node(p->kid[0]) != n)
             see_address(f, n);
@@ -405,10 +409,8 @@ static ty *see_compound(node *n)
     return a;
 }
 
-static ty *see_choice(node *n)
+static ty *see_either(node *n, ty *a, ty *b)
 {
-    see_condition(n->kid[0]);
-    ty *a = see(n->kid[1]), *b = see(n->kid[2]);
     if (a->kind == T_PTR && b->kind == T_PTR) {
         join(a, b, n);
         return pointee(a)->kind == T_VOID ? b : a;
@@ -420,6 +422,21 @@ static ty *see_choice(node *n)
     flows(a, t);
     flows(b, t);
     return t;
+}
+
+static ty *see_choice(node *n)
+{
+    see_condition(n->kid[0]);
+    ty *a = see(n->kid[1]);
+    return see_either(n, a, see(n->kid[2]));
+}
+
+// a ?: b, whose parts are a, a as a condition, a as the result, and b.
+static ty *see_first_or(node *n)
+{
+    ty *a = see(n->kid[0]);
+    compared(a);
+    return see_either(n, a, see(n->kid[3]));
 }
 
 static ty *see_member(node *n)
@@ -437,10 +454,30 @@ static ty *see_member(node *n)
     return f->ty;
 }
 
+// s.a[2] of `double a[2], b[2]`, which C does not define: it is s.b[0].
+static bool beyond_member(const node *n)
+{
+    const node *a = base_node(n->kid[0]), *i = base_node(n->kid[1]);
+    if (a->kind != MemberExpr || a->decl == NULL || a->decl->ty->kind != T_ARR
+        || i->kind != IntegerLiteral)
+        return false;
+    const long at = strtol(text_copy(i->value), NULL, 10);
+    const long size = strtol(text_copy(a->decl->ty->size), NULL, 10);
+    const bool end = n->parent->kind == UnaryOperator && at == size;
+    const record *r = record_of(a->decl->parent);
+    return size > 0 && at >= size && !end && !r->is_union
+        && r->field[r->fields - 1] != a->decl->ty;
+}
+
 static ty *see_element(node *n)
 {
     ty *a = see(n->kid[0]), *b = see(n->kid[1]);
     const node *k = n->kid[0];
+    if (beyond_member(n)) {
+        node *m = base_node(n->kid[0]);
+        put_off(BYTES, n, m->kid[0]->ty, "an element behind the end of an array "
+                "in a structure", "name the member that stands there");
+    }
     if (a->kind == T_PTR && !is(k->cast, "ArrayToPointerDecay")
         && !is(base_node(n->kid[1])->value, "0"))
         step_note(a);
@@ -478,6 +515,8 @@ static ty *look(node *n)
     case CompoundAssignOperator: return see_compound(n);
     case ConditionalOperator: return see_choice(n);
     case CallExpr: return see_call(n);
+    case BinaryConditionalOperator: return see_first_or(n);
+    case GenericSelectionExpr: return see(selected_node(n));
     case MemberExpr: return see_member(n);
     case ArraySubscriptExpr: return see_element(n);
     case StmtExpr: return see_statement_expression(n);

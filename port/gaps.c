@@ -8,6 +8,7 @@
 
 #include "port.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* --- what must be written again ------------------------------------------- */
 
@@ -85,32 +86,97 @@ bool touched(node *n)
     return any;
 }
 
+/* --- code of other files ---------------------------------------------------
+ * Parts of a node may stand in a file that is included between its braces. If
+ * something in them is recorded, they are written in place of the directive.  */
+
+static size_t line_begin(text t, size_t at)
+{
+    while (at > 0 && t.at[at - 1] != '\n')
+        at--;
+    return at;
+}
+
+// Whether the directive at t.at[at] includes the file.
+static bool includes(text t, size_t at, const char *path)
+{
+    size_t i = skip_blank(t, at + 1), from;
+    if (!starts((text){ t.at + i, t.n - i }, "include"))
+        return false;
+    i = skip_blank(t, i + 7);
+    if (i >= t.n || (t.at[i] != '"' && t.at[i] != '<'))
+        return false;
+    for (from = ++i; i < t.n && t.at[i] != '"' && t.at[i] != '>'; i++)
+        ;
+    return strcmp(base_name(text_copy((text){ t.at + from, i - from })),
+                  base_name(path)) == 0;
+}
+
+// The line behind `from` that includes the file; empty: there is none.
+static span directive_of(span all, size_t from, int index)
+{
+    const text t = file_at(all.file)->text;
+    for (size_t i = from; i < all.end; i++) {
+        const size_t line = line_begin(t, i);
+        size_t end = i;
+        if (t.at[i] != '#' || skip_blank(t, line) != i
+            || !includes(t, i, file_at(index)->path))
+            continue;
+        while (end < t.n && t.at[end] != '\n')
+            end++;
+        return (span){ all.file, line, end };
+    }
+    return (span){ all.file, all.end, all.end };
+}
+
 /* --- gaps ----------------------------------------------------------------- */
+
+// A part, and where it stands in the text of the whole: itself, or the line that
+// includes it.
+typedef struct standing {
+    node *n;
+    span at;
+    bool foreign;
+} standing;
 
 static int by_place(const void *a, const void *b)
 {
-    const node *x = *(node *const *)a, *y = *(node *const *)b;
-    const uint32_t i = x->begin.expanded.at, j = y->begin.expanded.at;
-    return (i > j) - (i < j);
+    const standing *x = a, *y = b;
+    const size_t i = x->at.begin, j = y->at.begin;
+    return i != j ? (i > j) - (i < j)
+         : (x->n->begin.expanded.at > y->n->begin.expanded.at)
+           - (x->n->begin.expanded.at < y->n->begin.expanded.at);
 }
 
 // The kids that stand in the text, in its order.
-static int placed(node *n, node **list)
+static int placed(node *n, standing *list)
 {
+    const span all = span_of(n);
+    size_t last = all.begin;
     int count = 0;
-    for (int i = 0; i < n->kids; i++)
-        if (n->kid[i]->kind != NO_NODE && n->kid[i]->kind != FullComment
-            && n->kid[i]->begin.expanded.file >= 0)
-            list[count++] = n->kid[i];
+    for (int i = 0; i < n->kids; i++) {
+        node *k = n->kid[i];
+        if (k->kind == NO_NODE || k->kind == FullComment
+            || k->begin.expanded.file < 0)
+            continue;
+        const bool foreign = span_of(k).file != all.file;
+        const span at = foreign ? directive_of(all, last, span_of(k).file)
+            : span_of(k);
+        if (foreign && at.begin == all.end && touched(k))
+            refuse(k, "write it where it is included",
+                   "code of a file that is included in a function");
+        list[count++] = (standing){ k, at, foreign };
+        last = foreign ? at.begin : at.end;
+    }
     if (count)
         qsort(list, (size_t)count, sizeof *list, by_place);
     return count;
 }
 
-static bool any_touched(node **list, int n)
+static bool any_touched(const standing *list, int n)
 {
     for (int i = 0; i < n; i++)
-        if (touched(list[i]))
+        if (touched(list[i].n))
             return true;
     return false;
 }
@@ -119,11 +185,9 @@ static bool any_touched(node **list, int n)
 static void next_statement(buffer *b, int f, size_t at)
 {
     const text t = file_at(f)->text;
-    size_t i = at;
+    size_t i = line_begin(t, at);
     if (b->at[b->n - 1] != ';' && b->at[b->n - 1] != '}')
         put(b, ";");
-    while (i > 0 && t.at[i - 1] != '\n')
-        i--;
     put(b, "\n");
     while (t.at[i] == ' ' || t.at[i] == '\t')
         put_char(b, t.at[i++]);
@@ -141,19 +205,18 @@ static void end_statement(buffer *b, span s)
         put(b, ";");
 }
 
-// Copies the text of n, with its kids written by `each`.
-void write_gaps(buffer *b, node *n, bool apart,
-                void (*each)(buffer *, node *, bool))
-{
-    node **list = malloc((size_t)(n->kids + 1) * sizeof *list);
-    const int count = list ? placed(n, list) : 0;
-    const span all = span_of(n);
-    size_t at = all.begin;
+typedef void each_part(buffer *, node *, bool);
 
+// Parts that follow each other, with the text of their file between them, from
+// `at` to `end`.
+static void write_parts(buffer *b, node *n, const standing *list, int count,
+                        span all, bool apart, each_part *each)
+{
+    size_t at = all.begin;
     for (int i = 0; i < count;) {
         int k = i + 1;
-        const span s = span_of(list[i]);
-        while (k < count && one_macro(list[i], list[k]))
+        const span s = span_of(list[i].n);
+        while (k < count && one_macro(list[i].n, list[k].n))
             k++;
         if (s.file != all.file || s.begin < at || s.end > all.end) {
             i++;
@@ -168,13 +231,50 @@ void write_gaps(buffer *b, node *n, bool apart,
                     next_statement(b, all.file, s.begin);
                 else if (j > i)
                     put(b, ", ");
-                each(b, list[j], apart);
+                each(b, list[j].n, apart);
             }
-        if (n->kind == CompoundStmt && in_macro(list[i]))
+        if (n->kind == CompoundStmt && in_macro(list[i].n))
             end_statement(b, s);
         at = s.end;
         i = k;
     }
     put_text(b, slice((span){ all.file, at, all.end }));
-    free(list);
+}
+
+// The text of an included file, without the comment at its top.
+static span included_text(const standing *s)
+{
+    const int index = span_of(s->n).file;
+    const text t = file_at(index)->text;
+    return (span){ index, skip_blank(t, 0), t.n };
+}
+
+// Copies the text of n, with its kids written by `each`.
+void write_gaps(buffer *b, node *n, bool apart, each_part *each)
+{
+    standing *list = take((size_t)(n->kids + 1) * sizeof *list);
+    const int count = placed(n, list);
+    const span all = span_of(n);
+    size_t at = all.begin;
+
+    for (int i = 0, k; i < count; i = k) {
+        bool any = false;
+        for (k = i; k < count && list[k].foreign == list[i].foreign
+                    && (!list[i].foreign || list[k].at.begin == list[i].at.begin);
+             k++)
+            any = any || touched(list[k].n);
+        const bool last = k == count;
+        const size_t end = last ? all.end : list[k].at.begin;
+        if (!list[i].foreign) {
+            write_parts(b, n, list + i, k - i, (span){ all.file, at, end }, apart,
+                        each);
+            at = end;
+        } else if (any && list[i].at.begin >= at && list[i].at.begin < all.end) {
+            put_text(b, slice((span){ all.file, at, list[i].at.begin }));
+            write_parts(b, n, list + i, k - i, included_text(&list[i]), apart,
+                        each);
+            at = list[i].at.end;
+        }
+    }
+    put_text(b, slice((span){ all.file, at, all.end }));
 }

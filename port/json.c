@@ -1,24 +1,67 @@
 /* json.c - reads JSON, one member after another.
  *
  * Only what clang and build systems write is read: names are slices of the
- * text, and what is not needed is skipped.
+ * text, and what is not needed is skipped. What a program writes is read while
+ * it still writes: from `at` to `end` stands what has come of it, in a block
+ * that is kept. A token that the block ends in is copied to the next one.
  *
  * SPDX-License-Identifier: MIT-0
  */
 
+#define _XOPEN_SOURCE 700
 #include "port.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { BLOCK = 1 << 18 };
 
 static const char *at, *end;
+static char *block;             // where `end` is in
+static size_t block_left;       // behind `end`
+static int pipe_read = -1;      // what follows; -1: nothing does
+
+static void next_block(const char **from)
+{
+    const size_t kept = (size_t)(end - *from);
+    block = take(kept + BLOCK + 1);
+    if (kept)
+        memcpy(block, *from, kept);
+    at = block + (at - *from);
+    *from = block;
+    end = block += kept;
+    block_left = BLOCK;
+}
+
+// Waits for more. What stands from *from on stays in one piece. false: there is
+// no more.
+static bool more(const char **from)
+{
+    if (pipe_read < 0)
+        return false;
+    if (block_left == 0)
+        next_block(from);
+    const ssize_t n = read(pipe_read, block, block_left);
+    if (n <= 0) {
+        pipe_read = -1;
+        return false;
+    }
+    block += n;
+    block_left -= (size_t)n;
+    end = block;
+    return true;
+}
 
 // Most of what clang writes is blanks: eight at a time.
 static void blank(void)
 {
-    while (end - at > 8 && memcmp(at, "        ", 8) == 0)
-        at += 8;
-    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
-        at++;
+    do {
+        while (end - at > 8 && memcmp(at, "        ", 8) == 0)
+            at += 8;
+        while (at < end && (*at == ' ' || *at == '\n' || *at == '\r'
+                            || *at == '\t'))
+            at++;
+    } while (at == end && more(&at));
 }
 
 bool json_next(char c)
@@ -59,8 +102,8 @@ text json_string(void)
         return (text){ "", 0 };
     const char *from = at;
     bool escaped = false;
-    for (; at < end && *at != '"'; at++)
-        if (*at == '\\')
+    for (; (at < end || more(&from)) && *at != '"'; at++)
+        if (*at == '\\' && (at + 1 < end || more(&from)))
             escaped = true, at++;
     const text t = { from, (size_t)(at - from) };
     at++;
@@ -72,7 +115,8 @@ static text bare(void)
 {
     blank();
     const char *from = at;
-    while (at < end && *at != ',' && *at != '}' && *at != ']' && *at != '\n')
+    while ((at < end || more(&from)) && *at != ',' && *at != '}' && *at != ']'
+           && *at != '\n')
         at++;
     return (text){ from, (size_t)(at - from) };
 }
@@ -107,12 +151,24 @@ void json_begin(text t)
 {
     at = t.at;
     end = t.at + t.n;
+    pipe_read = -1;
+}
+
+void json_begin_pipe(int descriptor)
+{
+    at = end = block;
+    pipe_read = descriptor;
 }
 
 bool json_more(void)
 {
     blank();
     return at < end;
+}
+
+bool json_object(void)
+{
+    return json_more() && *at == '{';
 }
 
 // Whether there is another member of the object; then its name.
@@ -125,5 +181,5 @@ bool json_member(text *name, bool *first)
     *first = false;
     *name = json_string();
     json_next(':');
-    return at < end;
+    return json_more();
 }

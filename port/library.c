@@ -45,7 +45,7 @@ static const row rows[] = {
     IS(L_ALLOC, malloc) IS(L_ALLOC, calloc) IS(L_ALLOC, realloc)
     IS(L_ALLOC, alloca) IS(L_ALLOC, aligned_alloc) IS(L_ALLOC, reallocarray)
     IS(L_COPY, memcpy) IS(L_COPY, memmove) IS(L_COPY, mempcpy)
-    IS(L_SET, memset) IS(L_FREE, free)
+    IS(L_SET, memset) IS(L_FREE, free) IS(L_PLACE, posix_memalign)
     IS(L_SORT, qsort) IS(L_SORT, bsearch) IS(L_SORT, memcmp)
     { "frexp", L_PARTS, NULL, 1 }, { "modf", L_PARTS, NULL, 1 },
     { "remquo", L_PARTS, NULL, 2 },

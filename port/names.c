@@ -228,12 +228,25 @@ node *declared(node *n)
     return n->decl = d;
 }
 
+// Each of its associations has an expression as its last part.
+node *selected_node(const node *n)
+{
+    for (int i = 0; i < n->kids; i++)
+        if (n->kid[i]->selected && n->kid[i]->kids > 0)
+            return n->kid[i]->kid[n->kid[i]->kids - 1];
+    return n->kid[0];
+}
+
 node *base_node(node *n)
 {
-    while (n->kids > 0 && (n->kind == ParenExpr || n->kind == ImplicitCastExpr
-                           || n->kind == CStyleCastExpr
-                           || n->kind == ConstantExpr))
-        n = n->kid[0];
+    while (n->kids > 0)
+        if (n->kind == ParenExpr || n->kind == ImplicitCastExpr
+            || n->kind == CStyleCastExpr || n->kind == ConstantExpr)
+            n = n->kid[0];
+        else if (n->kind == GenericSelectionExpr)
+            n = selected_node(n);
+        else
+            break;
     return n;
 }
 

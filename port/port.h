@@ -21,6 +21,7 @@
  *   globals      data at file scope, which other code may see
  *   inputs       which numbers are inputs and outputs
  *   calls        what flows in calls of functions that are not looked at
+ *   tested       pointers that are only compared with NULL
  *   instances    functions that are looked at anew for each call
  *   flow         what flows where; which numbers are active
  *   gaps         what must be written again, and the text between it
@@ -35,6 +36,7 @@
  *   head         its head
  *   output       the file that is written
  *   stubs        externals for functions whose source is not seen
+ *   arguments    what a check passes to a function, and what it reads back
  *   check        builds and runs twin and original
  *   main         the command line
  *
@@ -100,7 +102,9 @@ void name_set(names *all, text name, int unit, void *is);
 /* === json ================================================================= */
 
 void json_begin(text t);
+void json_begin_pipe(int descriptor);   // while its other end is written
 bool json_more(void);
+bool json_object(void);                 // one is next
 bool json_next(char c);
 bool json_member(text *name, bool *first);
 text json_string(void);
@@ -128,7 +132,8 @@ void json_skip(void);
     ROW(ArraySubscriptExpr) ROW(InitListExpr) ROW(ImplicitValueInitExpr)    \
     ROW(CompoundLiteralExpr) ROW(UnaryExprOrTypeTraitExpr)                  \
     ROW(ConstantExpr) ROW(OffsetOfExpr) ROW(StmtExpr)                       \
-    ROW(OpaqueValueExpr) ROW(FullComment)
+    ROW(OpaqueValueExpr) ROW(BinaryConditionalOperator)                     \
+    ROW(GenericSelectionExpr) ROW(FullComment)
 
 typedef enum kind {
     NO_NODE, UNKNOWN_KIND,
@@ -169,6 +174,7 @@ typedef struct node {
     unsigned arrow : 1, postfix : 1, has_else : 1, has_init : 1, has_var : 1;
     unsigned variadic : 1, bitfield : 1, implicit : 1, is_inline : 1;
     unsigned complete : 1, init : 1, filled : 1;
+    unsigned selected : 1;      // of _Generic
     // analysis
     ty *ty;
     struct record *record;      // of RecordDecl
@@ -195,7 +201,7 @@ typedef struct node {
     text prefix;                // of a twin, where two files have this name
 } node;
 
-node *tree_read(text json, int unit);   // NULL: not a tree
+node *tree_read(int unit);      // of the JSON that has begun; NULL: not a tree
 node *tree_copy(node *n);               // its declarations are new ones
 node *node_by_id(uint64_t id);
 extern node *tree;                      // of all units
@@ -332,6 +338,7 @@ ty *only_numbers(ty *t);                // the first of them, if all are alike
 ty *ty_bound(ty *t);                    // what a pointer to void points to
 ty *ty_base(ty *t);                     // behind pointers and arrays
 void ty_print(buffer *b, const ty *t, text name);
+extern bool types_plain;                // it prints types of the source
 void join(ty *a, ty *b, const node *at);        // of one and the same type
 void each_number(ty *t, void (*f)(ty *number, void *ctx), void *ctx);
 void typedef_note(node *decl);
@@ -361,6 +368,8 @@ typedef enum library_kind {
     L_STEP,             // a step: its derivative is 0
     L_PASSIVE,          // looks at values, computes no number: printf
     L_ALLOC, L_COPY, L_SET, L_FREE,
+    L_PLACE,            // allocates, and puts the address where the first
+                        // argument points
     L_SORT,             // refused for numbers
     L_CONSTANT,         // returns a number that depends on nothing
     L_REFUSED           // has no derivative here: frexp
@@ -459,6 +468,7 @@ bool units_read(void);                  // those that are needed
 function *entry_named(text name);
 bool flow_run(void);                    // false: wrong use, which it says
 node *base_node(node *n);               // without parentheses and casts
+node *selected_node(const node *n);     // of _Generic
 text callee_name(const node *call);
 library call_library(const node *call);
 bool is_number(const node *n);          // its type is a number
@@ -491,6 +501,7 @@ ty *see_undeclared(node *call, ty **arg, int n);
 void see_printed(node *call, ty *arg, const char *why);
 bool prints_only(const function *f);    // its further arguments
 bool gives_memory(const function *f);   // like malloc
+bool only_tested(const node *call, int i);      // an argument: whether it is NULL
 bool stub_given(text name);
 void stub_flows(ty *f);
 
@@ -566,6 +577,7 @@ void put_undef(buffer *b, const macro *m);
 void put_ends(buffer *b);               // of macros that headers define anew
 bool write_output(buffer *b);
 bool stubs_write(void);
+bool put_wrapper(buffer *b, const function *f, bool of_twin);
 int check_run(text twin);
 
 #endif

@@ -324,6 +324,9 @@ static void write_fields(buffer *b, node **list, int n, span all, size_t at)
         if (d->kind == FieldDecl)
             k = field_group(list, n, i);
         s.end = span_of(list[k - 1]).end;
+        if (s.file != all.file && touched(d))
+            refuse(d, "write it where it is included",
+                   "a member of a structure that stands in another file");
         if (s.begin < at || (d->kind == RecordDecl && !anonymous(list, n, i))) {
             i = k;
             continue;
@@ -729,6 +732,9 @@ void write_stmt(buffer *b, node *n, bool apart, int indent)
 
 void write_body(buffer *b, function *f)
 {
+    if (span_of(f->body).file != span_of(f->decl).file)
+        refuse(f->decl, "write it where it is included",
+               "a function whose braces stand in another file");
     result_type = f->type->to;
     write_stmt(b, f->body, in_macro(f->decl), 0);
 }

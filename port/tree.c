@@ -313,6 +313,7 @@ static bool flag_member(node *n, text name)
     FLAG("inline", is_inline);
     FLAG("completeDefinition", complete);
     FLAG("init", init);
+    FLAG("selected", selected);
 #undef FLAG
     return false;
 }
@@ -379,13 +380,12 @@ static node *read_node(void)
 }
 
 // The first of the array fillers stands for elements that are not written.
-node *tree_read(text json, int unit)
+node *tree_read(int unit)
 {
-    json_begin(json);
     last_file = -1;
     last_line = 0;
     unit_read = unit;
-    if (!json_more() || *json.at != '{')
+    if (!json_object())
         return NULL;
     node *root = read_node();
     return root->kind == TranslationUnitDecl ? root : NULL;

@@ -824,21 +824,22 @@ static void put_quals(buffer *b, unsigned q)
     if (q & Q_RESTRICT) put(b, "restrict ");
 }
 
+bool types_plain;
+
 static void print_base(buffer *b, const ty *t)
 {
+    const bool recorded = active(t) && !types_plain;
     put_quals(b, t->quals);
-    if (t->alias != NULL && !active(t)) {
+    if (t->alias != NULL && !recorded) {
         put_text(b, t->alias->name);
-        if (ty_changed(t))
-            put(b, opt.suffix);
+        put(b, ty_changed(t) && !types_plain ? opt.suffix : "");
     } else if (t->kind == T_REC) {
         if (!t->record->tagless)
             put(b, t->record->is_union ? "union " : "struct ");
         put_text(b, t->record->name);
-        if (record_twin(t->record))
-            put(b, opt.suffix);
+        put(b, record_twin(t->record) && !types_plain ? opt.suffix : "");
     } else {
-        put_text(b, active(t) ? text_of(opt.number)
+        put_text(b, recorded ? text_of(opt.number)
                  : t->name.n ? t->name : T("void"));
     }
 }

@@ -301,18 +301,28 @@ static void say_unread(const translation *u, int status)
                 u->path, opt.clang);
 }
 
+// The tree is read while clang writes it.
+static node *read_tree(FILE *f, int unit, int *status)
+{
+    *status = -1;
+    if (f == NULL)
+        return NULL;
+    json_begin_pipe(fileno(f));
+    node *root = tree_read(unit);
+    *status = pclose(f);
+    return root;
+}
+
 static bool read_unit(int i)
 {
     translation *u = &units[i];
-    int status;
+    int status, unused;
     u->tried = true;
     FILE *tree_of = clang(u, "-fsyntax-only -Xclang -ast-dump=json");
     FILE *macros_of = clang(u, "-E -dD 2> /dev/null");      // beside it
-    const text json = output_of(tree_of, &status);
-    int unused;
     const text macros = output_of(macros_of, &unused);
-    node *root = status == 0 ? tree_read(json, i) : NULL;
-    if (root == NULL) {
+    node *root = read_tree(tree_of, i, &status);
+    if (root == NULL || status != 0) {
         say_unread(u, status);
         return false;
     }

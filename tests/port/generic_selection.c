@@ -6,7 +6,6 @@
 // in: 1
 // out: 1
 // at: 1.5
-// may: refuse
 // call: y[0] = generic_selection@(x[0]);
 #include <math.h>
 #include <stdlib.h>
