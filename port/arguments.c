@@ -193,26 +193,36 @@ static text joined(text a, const char *between, text c)
 static void put_number(buffer *b, const ty *t, text path, bool input)
 {
     const char *s = text_copy(path);
+    if (t->quals & Q_CONST) {
+        buffer place = { 0 };
+        putf(&place, "*(%s *)&%s", kind_of(t), s);
+        s = place.at;
+    }
     if (twin && active(t)) {
         putf(b, "    %s = %s;\n", s, input ? "port_x[port_k++]"
              : "ad_rec(port_fixed(&port_f))");
         if (t->single)
-            putf(b, "    %s.v = (float)%s.v;\n", s, s);
+            putf(b, "    (%s).v = (float)(%s).v;\n", s, s);
     } else
         putf(b, "    %s = %s;\n", s, !input ? "port_fixed(&port_f)"
              : twin ? "ad_value(port_x[port_k++])" : "port_x[port_k++]");
 }
 
+// A pointer in its place, which may be constant.
+static void put_pointer(buffer *b, text path, const char *value)
+{
+    putf(b, "    *(void **)&%.*s = (void *)%s;\n", (int)path.n, path.at, value);
+}
+
 static bool fill(buffer *b, const ty *t, text path, bool input, int depth);
 
+// Of a union the first member.
 static bool fill_record(buffer *b, const record *r, text path, bool input,
                         int depth)
 {
     const node *d = r->decl;
     int k = 0;
-    if (r->is_union)
-        return false;
-    for (int i = 0; i < d->kids; i++)
+    for (int i = 0; i < d->kids && k < (r->is_union ? 1 : r->fields); i++)
         if (d->kid[i]->kind == FieldDecl && d->kid[i]->ty != NULL) {
             const ty *f = r->field[k++];
             if (!fill(b, f, d->kid[i]->name.n
@@ -249,7 +259,8 @@ static bool fill_elements(buffer *b, ty *t, int count, text path, bool input,
     put(b, "    }\n");
     if (kept)
         putf(b, "    PORT_KEEP(%s, q%d, %d);\n", kind_of(t), depth, count);
-    putf(b, "    %.*s = (void *)q%d;\n    }\n", (int)path.n, path.at, depth);
+    put_pointer(b, path, name.at);
+    put(b, "    }\n");
     return true;
 }
 
@@ -270,20 +281,18 @@ static bool fill_pointer(buffer *b, const ty *t, text path, bool input, int dept
     if (depth > MOST_DEPTH || to->kind == T_VOID)
         return true;
     if (to->kind == T_FUN) {
-        const text name = make_up(to);
-        putf(b, "    %.*s = %.*s;\n", (int)path.n, path.at, (int)name.n, name.at);
+        put_pointer(b, path, make_up(to).at);
         return true;
     }
     if (is_stream(to)) {
-        putf(b, "    %.*s = fopen(\"/dev/null\", \"w+\");\n", (int)path.n,
-             path.at);
+        put_pointer(b, path, "fopen(\"/dev/null\", \"w+\")");
         return true;
     }
     if (to->kind == T_PTR)
         return fill_elements(b, to, ROWS, path, input, depth);
     if (element(to)->kind == T_NUM || counts(to))
         return fill_elements(b, to, ROOM, path, input, depth);
-    if (to->kind != T_REC || to->record->fields == 0 || to->record->is_union
+    if (to->kind != T_REC || to->record->fields == 0
         || is_open(to->record, depth))
         return true;
     open_records[depth] = to->record;
@@ -300,7 +309,7 @@ static bool fill(buffer *b, const ty *t, text path, bool input, int depth)
     } else if (t->kind == T_OTHER && s != NULL) {
         putf(b, "    %.*s = %.*s;\n", (int)path.n, path.at, (int)s->value.n,
              s->value.at);
-    } else if (counts(t)) {
+    } else if (counts(t) && !(t->quals & Q_CONST)) {
         putf(b, "    %.*s = 4;\n", (int)path.n, path.at);
     } else if (t->kind == T_PTR) {
         return fill_pointer(b, t, path, input, depth);

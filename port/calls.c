@@ -61,37 +61,32 @@ void see_printed(node *call, ty *arg, const char *why)
                 "print their values");
 }
 
-// What a function does with the arguments that it does not name.
-typedef struct variadic_use {
-    int prints, others;
-} variadic_use;
-
-// Where a va_list is named: in a call that prints, or in what begins and ends it.
-static void find_variadic(const node *n, variadic_use *u)
+// How often a function may read the arguments that it does not name: wherever a
+// va_list is named, but in a call that prints, and in what begins and ends it.
+static void find_variadic(const node *n, int *reading)
 {
     if (n->kind == DeclRefExpr && find(n->type, "va_list") < n->type.n) {
         const node *p = n->parent;
         while (p->kind == ImplicitCastExpr || p->kind == ParenExpr)
             p = p->parent;
         const text name = p->kind == CallExpr ? callee_name(p) : T("");
-        if (name.n && one_of(name, "vprintf vfprintf vsyslog"))
-            u->prints++;
-        else if (!starts(name, "__builtin_va_start")
-                 && !starts(name, "__builtin_va_end"))
-            u->others++;
+        if (!(name.n && one_of(name, "vprintf vfprintf vsyslog"))
+            && !starts(name, "__builtin_va_start")
+            && !starts(name, "__builtin_va_end"))
+            ++*reading;
     }
-    u->others += is(n->kind_name, "VAArgExpr");
+    *reading += is(n->kind_name, "VAArgExpr");
     for (int i = 0; i < n->kids; i++)
-        find_variadic(n->kid[i], u);
+        find_variadic(n->kid[i], reading);
 }
 
 bool prints_only(const function *f)
 {
-    variadic_use u = { 0, 0 };
+    int reading = 0;
     if (f == NULL || f->body == NULL || !f->decl->variadic)
         return false;
-    find_variadic(f->body, &u);
-    return u.prints > 0 && u.others == 0;
+    find_variadic(f->body, &reading);
+    return reading == 0;
 }
 
 ty *see_library(node *call, library l, ty **arg, int n)
@@ -112,11 +107,6 @@ ty *see_library(node *call, library l, ty **arg, int n)
                 put_off(BYTES, call, arg[i], "a function that is not seen gets "
                         "recorded numbers", "pass values");
         return other();
-    case L_TEXT:
-        for (int i = 0; i < n; i++)
-            put_off(UNSEEN, call, arg[i], l.why, "print it; a text has no "
-                    "derivative");
-        return ty_of(call->type, call);
     case L_STEP:
         return computed(call);
     case L_PARTS:
@@ -144,7 +134,8 @@ ty *see_library(node *call, library l, ty **arg, int n)
 
 static bool reads(text name)
 {
-    return find(name, "scanf") < name.n || is(name, "fread")
+    return find(name, "scanf") < name.n || starts(name, "strto")
+        || starts(name, "ato") || is(name, "fread")
         || is(name, "fgets") || is(name, "getline") || is(name, "fgetc")
         || is(name, "getc") || is(name, "read");
 }

@@ -126,11 +126,14 @@ static int build_at(const char *dir, const translation *own, const char *how)
 }
 
 // At -O0, which is fastest; functions that are `inline` and nothing else are not
-// there then, and are at -O1.
+// there then, and are at -O1. What no call leads to needs no other file.
 static int build(const char *dir, const translation *own)
 {
-    return build_at(dir, own, "-O0 2> /dev/null")
-        && build_at(dir, own, "-O1 -Wl,-z,muldefs");
+    const char *reached = "-ffunction-sections -fdata-sections -Wl,--gc-sections";
+    buffer fast = { 0 }, slow = { 0 };
+    putf(&fast, "-O0 %s 2> /dev/null", reached);
+    putf(&slow, "-O1 -Wl,-z,muldefs %s", reached);
+    return build_at(dir, own, fast.at) && build_at(dir, own, slow.at);
 }
 
 // Whether something is computed in float: differences are too coarse then.

@@ -652,11 +652,12 @@ static form write(buffer *b, node *n, bool apart)
     span s;
 
     if (in_macro(n) && !apart) {
-        if (!touched(n)) {
+        const bool whole = whole_macro(n);
+        if (!touched(n) && whole) {
             put_text(b, slice(span_of(n)));
             return F_PLAIN;
         }
-        if (write_kept(b, n))
+        if (touched(n) && whole && write_kept(b, n))
             return F_PLAIN;
         apart = true;
     }

@@ -361,6 +361,35 @@ static ty *see_unary(node *n)
     return t->kind == T_PTR ? t : ty_of(n->type, n);
 }
 
+static bool is_kept(node *n)
+{
+    const node *d = n->kind == DeclRefExpr ? n->decl : NULL;
+    return d != NULL && d->kind == VarDecl
+        && (d->parent == tree || is(d->storage, "static"));
+}
+
+static bool is_literal(const node *n)
+{
+    return n->kind == FloatingLiteral || n->kind == IntegerLiteral;
+}
+
+// `if (x == last) return result;`, or `if (fabs(x - last) < 0.1)`: the result is
+// one of another call then, and depends on the x of that call.
+static void see_cache(node *n)
+{
+    const bool pair = n->kind == BinaryOperator && one_of(n->opcode, "== != -");
+    for (int i = 0; pair && i < 2; i++) {
+        node *kept = base_node(n->kid[i]);
+        if (is_kept(kept) && is_number(kept) && is_number(n->kid[1 - i])
+            && !is_literal(base_node(n->kid[1 - i])))
+            put_off(BYTES, n, kept->ty, "a number is compared with one that is "
+                    "kept from another call: what was computed then has the "
+                    "derivatives of then", "compute it in each call");
+    }
+    for (int i = 0; i < n->kids; i++)
+        see_cache(n->kid[i]);
+}
+
 static ty *see_binary(node *n)
 {
     ty *a, *b;
@@ -382,6 +411,7 @@ static ty *see_binary(node *n)
     if (one_of(o, "< > <= >= == !=")) {
         compared(a);
         compared(b);
+        see_cache(n);
         if (a->kind == T_PTR && b->kind == T_PTR)
             join(a, b, n);
         return other();

@@ -86,6 +86,110 @@ bool touched(node *n)
     return any;
 }
 
+/* --- macros whose text may stay --------------------------------------------
+ * With `#define DEGREE PI/180`, x*DEGREE is (x*PI)/180: neither PI nor 180 is
+ * what DEGREE stands for.                                                    */
+
+enum { MOST_EXPANSIONS = 16 };
+
+static bool at_expansion(const place *p, const place *at)
+{
+    return p->macro && p->expanded.file == at->expanded.file
+        && p->expanded.at == at->expanded.at;
+}
+
+static bool ends_in(const node *n, const place *at)
+{
+    return at_expansion(&n->begin, at) || at_expansion(&n->end, at);
+}
+
+static bool any_in(const node *n, const place *at)
+{
+    bool any = ends_in(n, at);
+    for (int i = 0; i < n->kids && !any; i++)
+        any = any_in(n->kid[i], at);
+    return any;
+}
+
+// Whether something beside n comes out of its macro.
+static bool shares_expansion(const node *n)
+{
+    const place *at = &n->begin;
+    for (const node *p = n->parent; p->kind >= DeclRefExpr; n = p, p = p->parent) {
+        for (int i = 0; i < p->kids; i++)
+            if (p->kid[i] != n && any_in(p->kid[i], at))
+                return true;
+        if (!ends_in(p, at))
+            return false;
+    }
+    return false;
+}
+
+// What is expanded there.
+static const macro *macro_at(const node *n)
+{
+    const text t = file_at(n->begin.expanded.file)->text;
+    const size_t at = n->begin.expanded.at;
+    return macro_named((text){ t.at + at, skip_token(t, at) - at }, n->unit);
+}
+
+// The tokens of a macro without parameters; of others from the parentheses on.
+static text tokens_of(const macro *m)
+{
+    const size_t from = m->call ? closing(m->body, 0) : 0;
+    const size_t at = skip_blank(m->body, from);
+    return (text){ m->body.at + at, m->body.n - at };
+}
+
+static text first_token(text t, int unit, int depth)
+{
+    const text w = { t.at, skip_token(t, 0) };
+    const macro *m = w.n && word_char(w.at[0]) ? macro_named(w, unit) : NULL;
+    return m == NULL || m->call || depth == MOST_EXPANSIONS ? w
+        : first_token(tokens_of(m), unit, depth + 1);
+}
+
+static text last_token(text t, int unit, int depth)
+{
+    text w = t;
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n; i += w.n)
+        w = (text){ t.at + i, skip_token(t, i) - i };
+    const macro *m = w.n && word_char(w.at[0]) ? macro_named(w, unit) : NULL;
+    return m == NULL || m->call || depth == MOST_EXPANSIONS ? w
+        : last_token(tokens_of(m), unit, depth + 1);
+}
+
+// One token, something in parentheses, or a call.
+static bool is_closed(text t, int unit, int depth)
+{
+    size_t end = skip_token(t, 0);
+    const text w = { t.at, end };
+    if (t.n == 0 || depth == MOST_EXPANSIONS)
+        return false;
+    if (skip_blank(t, end) == t.n && word_char(t.at[0])) {
+        const macro *m = macro_named(w, unit);
+        return m == NULL || m->call || is_closed(tokens_of(m), unit, depth + 1);
+    }
+    if (word_char(t.at[0]))
+        end = skip_blank(t, end);
+    else
+        end = 0;
+    return end < t.n && t.at[end] == '('
+        && skip_blank(t, closing(t, end)) == t.n;
+}
+
+bool whole_macro(const node *n)
+{
+    const macro *m = macro_at(n);
+    if (m == NULL)
+        return false;
+    const text t = tokens_of(m);
+    return is_closed(t, n->unit, 0)
+        || (!shares_expansion(n)
+            && same(first_token(t, n->unit, 0), token(n->begin.spelled))
+            && same(last_token(t, n->unit, 0), token(n->end.spelled)));
+}
+
 /* --- code of other files ---------------------------------------------------
  * Parts of a node may stand in a file that is included between its braces. If
  * something in them is recorded, they are written in place of the directive.  */

@@ -475,17 +475,19 @@ static bool is_early(const function *f)
     return written_here(f) && f->early;
 }
 
-// Of what functions and data of a unit name before it is written.
-static void add_prototypes(buffer *b, const translation *u)
+// Of what a function, or data, names before it is written. The source declares it
+// before, too: so its types stand above.
+static void add_prototypes(buffer *b, const piece *p)
 {
+    const int at = p->order / 2;
+    const node *d = tree->kid[at];
     for (function *f = functions; f != NULL; f = f->next)
         f->early = false;
-    for (function *f = functions; f != NULL; f = f->next)
-        if (written_here(f) && &units[f->decl->unit] == u)
+    if (!p->function)
+        find_early(d, place_in_order(at));
+    for (function *f = functions; p->function && f != NULL; f = f->next)
+        if (written_here(f) && origin_of(f) == d->function)
             find_early(f->body, f->position);
-    for (int i = u->first; i < u->last; i++)
-        if (tree->kid[i]->kind == VarDecl && tree->kid[i]->visited)
-            find_early(tree->kid[i], place_in_order(i));
     for (function *f = functions; f != NULL; f = f->next) {
         if (!is_early(f) || f->announced)
             continue;
@@ -770,7 +772,7 @@ static void put_part(buffer *b, int unit)
 
 static void put_pieces(buffer *b, buffer *helpers)
 {
-    int unit = -1, announced = -1;
+    int unit = -1;
     bool begun = false;
 
     for (int i = 0; i < piece_count; i++) {
@@ -782,8 +784,8 @@ static void put_pieces(buffer *b, buffer *helpers)
         }
         put_directives(b, p->order);
         put(b, "\n");
-        if (needs_prototypes(p) && unit != announced)
-            add_prototypes(&prototypes, &units[announced = unit]);
+        if (needs_prototypes(p))
+            add_prototypes(&prototypes, p);
         if (p->function && !begun)
             put_lines(b, text_in(helpers));
         begun |= p->function;

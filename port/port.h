@@ -11,6 +11,7 @@
  *   messages     refusals and notes
  *   tree         the tree that clang prints
  *   types        types of C, with an activity for each number in them
+ *   spelling     types as C spells them
  *   library      functions of the C library that it knows
  *   alike        types that several units declare
  *   names        declarations by their names
@@ -362,7 +363,6 @@ typedef enum library_kind {
     L_NONE,
     L_OPERATION,        // a row of the operator table
     L_VALUE,            // of the value alone: isnan, lround
-    L_TEXT,             // writes numbers as text into memory
     L_HELPER,           // written by a helper: gsl_pow_2
     L_PARTS,            // and parts of it through pointers: frexp, sincos
     L_STEP,             // a step: its derivative is 0
@@ -549,6 +549,7 @@ const char *compound_name(text o);
 void put_break(buffer *b, const node *left, const node *right, bool apart);
 bool touched(node *n);                  // something in it is written otherwise
 bool touched_itself(node *n);           // not only something in it
+bool whole_macro(const node *n);        // n is all that its macro stands for
 void write_as(buffer *b, node *n, form want, bool apart);
 void write_void(buffer *b, node *n, bool apart);
 void write_init(buffer *b, node *n, ty *t, bool apart, bool fixed);

@@ -594,6 +594,14 @@ static bool join_whole(ty *whole, ty *number)
     return true;
 }
 
+// A structure whose first member is one, as its address is that of the member.
+static bool begins_with(const record *r, const record *part)
+{
+    const ty *first = r->fields ? r->field[0] : NULL;
+    return !r->is_union && first != NULL && first->kind == T_REC
+        && (first->record == part || begins_with(first->record, part));
+}
+
 void join(ty *a, ty *b, const node *at)
 {
     const node *from = cause(a, at);
@@ -618,7 +626,9 @@ void join(ty *a, ty *b, const node *at)
         join(a->to, b, at);
     else if (b->kind == T_ARR)
         join(a, b->to, at);
-    else if (a->kind == T_REC && b->kind == T_REC && a->record == b->record)
+    else if (a->kind == T_REC && b->kind == T_REC
+             && (a->record == b->record || begins_with(a->record, b->record)
+                 || begins_with(b->record, a->record)))
         return;
     else if ((a->kind == T_NUM && join_whole(b, a))
              || (b->kind == T_NUM && join_whole(a, b)))
@@ -813,76 +823,4 @@ ty *ty_base(ty *t)
            && t->alias == NULL)
         t = t->to;
     return t;
-}
-
-/* --- printing ------------------------------------------------------------- */
-
-static void put_quals(buffer *b, unsigned q)
-{
-    if (q & Q_CONST) put(b, "const ");
-    if (q & Q_VOLATILE) put(b, "volatile ");
-    if (q & Q_RESTRICT) put(b, "restrict ");
-}
-
-bool types_plain;
-
-static void print_base(buffer *b, const ty *t)
-{
-    const bool recorded = active(t) && !types_plain;
-    put_quals(b, t->quals);
-    if (t->alias != NULL && !recorded) {
-        put_text(b, t->alias->name);
-        put(b, ty_changed(t) && !types_plain ? opt.suffix : "");
-    } else if (t->kind == T_REC) {
-        if (!t->record->tagless)
-            put(b, t->record->is_union ? "union " : "struct ");
-        put_text(b, t->record->name);
-        put(b, record_twin(t->record) && !types_plain ? opt.suffix : "");
-    } else {
-        put_text(b, recorded ? text_of(opt.number)
-                 : t->name.n ? t->name : T("void"));
-    }
-}
-
-static void print_into(buffer *b, const ty *t, text inner)
-{
-    buffer d = { 0 };
-
-    if (t->alias != NULL || (t->kind != T_PTR && t->kind != T_ARR
-                             && t->kind != T_FUN)) {
-        print_base(b, t);
-        if (inner.n && inner.at[0] != '[')
-            put(b, " ");
-        put_text(b, inner);
-        return;
-    }
-    if (t->kind == T_PTR) {
-        const bool group = t->to->alias == NULL
-            && (t->to->kind == T_ARR || t->to->kind == T_FUN);
-        put(&d, group ? "(*" : "*");
-        put_quals(&d, t->quals);
-        put_text(&d, inner);
-        if (group)
-            put(&d, ")");
-    } else if (t->kind == T_ARR) {
-        put_text(&d, inner);
-        put(&d, "[");
-        put_text(&d, t->size);
-        put(&d, "]");
-    } else {
-        put_text(&d, inner);
-        put(&d, "(");
-        for (int i = 0; i < t->pars; i++) {
-            put(&d, i ? ", " : "");
-            print_into(&d, t->par[i], T(""));
-        }
-        put(&d, t->variadic ? ", ...)" : t->pars ? ")" : "void)");
-    }
-    print_into(b, t->to, text_in(&d));
-}
-
-// The declaration of `name` with this type; or the type, without a name.
-void ty_print(buffer *b, const ty *t, text name)
-{
-    print_into(b, t, name);
 }

@@ -6,7 +6,6 @@
 // in: 3
 // out: 1
 // at: 1 2 3
-// may: refuse
 // call: y[0] = struct_inherited@(x);
 
 struct shape { int kind; double scale; };
