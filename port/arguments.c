@@ -1,10 +1,10 @@
 /* arguments.c - what a check passes to a function, and what it reads back.
  *
- * A function is written that unpacks the numbers of a point into the parameters,
- * calls the original, or its twin, and gathers what there is in memory then.
- * What is no input gets values of its own: whole numbers 4, or what --set says;
- * numbers fixed ones. Behind pointers there are arrays, of which the check keeps
- * a list; a pointer to a function gets one that is made up.
+ * A function is written that unpacks the numbers of a point into the
+ * parameters, calls the original, or its twin, and gathers what there is in
+ * memory then. What is no input gets values of its own: whole numbers 4, or what
+ * --set says; numbers fixed ones. Behind pointers there are arrays, of which the
+ * check keeps a list; a pointer to a function gets one that is made up.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -87,7 +87,8 @@ static void put_variable(buffer *b, const ty *t, text name)
 static bool counts(const ty *t)
 {
     return t->kind == T_OTHER
-        && (find(t->name, "int") < t->name.n || find(t->name, "long") < t->name.n
+        && (find(t->name, "int") < t->name.n
+            || find(t->name, "long") < t->name.n
             || find(t->name, "short") < t->name.n
             || is(t->name, "unsigned"))
         && find(t->name, "enum") == t->name.n;
@@ -178,7 +179,7 @@ static text make_up(const ty *f)
     return text_in(&name);
 }
 
-/* --- values ---------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------- */
 
 static text joined(text a, const char *between, text c)
 {
@@ -275,7 +276,8 @@ static bool is_open(const record *r, int depth)
     return false;
 }
 
-static bool fill_pointer(buffer *b, const ty *t, text path, bool input, int depth)
+static bool fill_pointer(buffer *b, const ty *t, text path, bool input,
+                         int depth)
 {
     ty *to = ty_bound(t->to);
     if (depth > MOST_DEPTH || to->kind == T_VOID)
@@ -343,7 +345,8 @@ static void array_parameter(buffer *b, const node *p, const ty *t, bool input)
 }
 
 // Structures behind a pointer: COUNT of them, or some.
-static bool structure_parameter(buffer *b, const node *p, const ty *t, bool input)
+static bool structure_parameter(buffer *b, const node *p, const ty *t,
+                                bool input)
 {
     const option *o = listed(opt.with, opt.withs, p->name);
     buffer name = { 0 };
@@ -424,7 +427,7 @@ static void put_argument(buffer *b, const node *p)
     put_text(b, p->name);
 }
 
-/* --- what is read back ----------------------------------------------------- */
+/* --- what is read back ---------------------------------------------------- */
 
 static void read_back(buffer *b, const ty *t, text path, int depth)
 {
@@ -487,7 +490,7 @@ static void put_kept(buffer *b)
          "\n                : %s(((double *)port_kept[k].at)[i]);\n", number, number);
 }
 
-/* --- all of it ------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------ */
 
 static bool put_parameters(buffer *b, const function *f, bool whole)
 {

@@ -115,7 +115,8 @@ static bool any_in(const node *n, const place *at)
 static bool shares_expansion(const node *n)
 {
     const place *at = &n->begin;
-    for (const node *p = n->parent; p->kind >= DeclRefExpr; n = p, p = p->parent) {
+    for (const node *p = n->parent; p->kind >= DeclRefExpr;
+         n = p, p = p->parent) {
         for (int i = 0; i < p->kids; i++)
             if (p->kid[i] != n && any_in(p->kid[i], at))
                 return true;
@@ -192,7 +193,7 @@ bool whole_macro(const node *n)
 
 /* --- code of other files ---------------------------------------------------
  * Parts of a node may stand in a file that is included between its braces. If
- * something in them is recorded, they are written in place of the directive.  */
+ * something in them is recorded, they are written in place of the directive. */
 
 static size_t line_begin(text t, size_t at)
 {
@@ -235,8 +236,8 @@ static span directive_of(span all, size_t from, int index)
 
 /* --- gaps ----------------------------------------------------------------- */
 
-// A part, and where it stands in the text of the whole: itself, or the line that
-// includes it.
+// A part, and where it stands in the text of the whole: itself, or the line
+// that includes it.
 typedef struct standing {
     node *n;
     span at;

@@ -1,9 +1,9 @@
 /* tested.c - pointers that a function only compares with NULL.
  *
  * `check(void *p, const char *name, int what)` may look at p as an address in
- * one case, and behind it in another: `if (what == 1) n = *(int *)p;`. Of a call
- * whose other arguments are literals it is known which parts run. Where p is only
- * compared with NULL in them, nothing behind it is used as another type.
+ * one case, and behind it in another: `if (what == 1) n = *(int *)p;`. Of a
+ * call whose other arguments are literals it is known which parts run. Where p
+ * is only compared with NULL in them, nothing behind it is used as another type.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -88,7 +88,8 @@ static int part_that_rests(const tested_call *t, const node *n)
         return -1;
     if (n->kind == IfStmt || n->kind == ConditionalOperator)
         return of ? 2 : 1;
-    return n->kind == BinaryOperator && is(n->opcode, of ? "||" : "&&") ? 1 : -1;
+    return n->kind == BinaryOperator && is(n->opcode, of ? "||" : "&&") ? 1
+         : -1;
 }
 
 static bool only_compared(const node *n)
@@ -100,8 +101,8 @@ static bool only_compared(const node *n)
     return is(p->cast, "PointerToBoolean")
         || (p->kind == UnaryOperator && is(p->opcode, "!"))
         || (p->kind == BinaryOperator
-            && (is(p->opcode, "==") || is(p->opcode, "!=") || is(p->opcode, "&&")
-                || is(p->opcode, "||")))
+            && (is(p->opcode, "==") || is(p->opcode, "!=")
+                || is(p->opcode, "&&") || is(p->opcode, "||")))
         || ((p->kind == IfStmt || p->kind == ConditionalOperator)
             && base_node(p->kid[0]) == n);
 }

@@ -5,6 +5,8 @@
 // with: x
 // in: 1
 // out: 1
+// bytes: 8
+// tolerance: 1e-9
 // at: 1.5
 // call: y[0] = unused_arguments@(x[0]);
 #include <stdio.h>
