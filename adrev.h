@@ -5505,7 +5505,9 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
                           size_t values)
 {
 #if ADREV_FIXED
-    return adx_admit(t, c, need / sizeof(adx_operand), values + (values == 0));
+    return (ADREV_VALUES >= (uint32_t)1 << 31
+            && adx_room(need + values * sizeof(ad_real)))
+        || adx_admit(t, c, need / sizeof(adx_operand), values + (values == 0));
 #else
     if (c->seq >= ADREV_VALUES) {
         adx_fail(t, ADREV_ELIMIT);
@@ -9926,6 +9928,39 @@ static inline uint32_t adx_id_here(ad_rev x)
                                                         : adx_resolve(x);
 }
 
+#if ADREV_FIXED
+// The spacing that the ids have if they are evenly spaced, read off the first
+// numbers; base 0: they are not.
+static adx_ids adx_ids_of_corners(const adx_view *a)
+{
+    static const adx_ids none;
+    adx_ids ids = none;
+    const ad_rev *x = a->x;
+    if (x == NULL || adx_view_size(a) == 0 || x->job == 0
+        || (x->job != (uint32_t)adx_now.job && !adx_member(adx_now.tape, *x)))
+        return ids;
+    ids.base = x->seq;
+    ids.row = a->rows == 1 ? 0 : x[a->rs].seq - x->seq;
+    ids.col = a->cols == 1 ? 0 : x[a->cs].seq - x->seq;
+    return ids;
+}
+
+// Whether all ids are what the first ones promise.
+static bool adx_are_even(const adx_view *a, const adx_ids *ids)
+{
+    const uint32_t job = a->x->job;
+    const ad_rev *row = a->x;
+    uint32_t first = ids->base;
+    for (size_t i = 0; i < a->rows; i++, row += a->rs, first += ids->row) {
+        const ad_rev *x = row;
+        uint32_t seq = first;
+        for (size_t j = 0; j < a->cols; j++, x += a->cs, seq += ids->col)
+            if (x->job != job || x->seq != seq)
+                return false;
+    }
+    return true;
+}
+#else
 // Whether the compound ids of a row are id, id + step ... The loop has no
 // branch: it collects every difference in `other` and looks once at the end.
 static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
@@ -10003,6 +10038,7 @@ static bool adx_are_even(const adx_view *a, const adx_ids *ids)
         i++;
     return i == b.rows;
 }
+#endif
 
 // Decides how the ids are stored: by their spacing, as a list (`listed`), or
 // not at all because all numbers are constants. The list itself is written
@@ -10025,6 +10061,7 @@ static adx_ids adx_classify(const adx_view *a)
     return ids;
 }
 
+#if !ADREV_FIXED
 // Packs a row of adjacent numbers and checks its ids in one loop, so that the
 // numbers are read once.
 static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
@@ -10087,8 +10124,9 @@ static bool adx_pack_even(const adx_view *a, const adx_ids *ids, ad_real to[],
         i++;
     return i == b.rows;
 }
+#endif
 
-static bool adx_is_constant(const adx_ids *ids)
+ADX_INLINE bool adx_is_constant(const adx_ids *ids)
 {
     return ids->base == 0 && !ids->listed;
 }
@@ -10976,11 +11014,13 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
         || (arity > 2 && adx_missing_s(n, c, incc))
         || adx_missing_s(n, y, incy))
         return;
-    adx_part part[3] = { { .x = adx_vector(n, a, inca) },
-                         { .x = adx_vector(n, b, incb) },
-                         { .x = adx_vector(n, c, incc) } };
-    for (size_t k = 0; k < 3; k++) {
+    const ad_rev *const x[3] = { a, b, c };
+    const ptrdiff_t inc[3] = { inca, incb, incc };
+    adx_part part[3];
+    for (size_t k = 0; k < 3 && k < arity; k++) {
         ad_real scale = adx_uniform(row.op, k);
+        part[k].x = adx_vector(n, x[k], inc[k]);
+        part[k].d.v = NULL;
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     }
@@ -11281,6 +11321,15 @@ static const adx_rule adx_product_rule = {
     adx_product_rule_name, adx_product_reverse, adx_product_forward, NULL
 };
 
+#if ADREV_FIXED         // where no cache is to be spared
+static bool adx_product_ahead(const adx_view *a, const adx_view *b,
+                              adx_ids *ai, adx_ids *bi, ad_real *fault,
+                              const ad_real **value)
+{
+    (void)a; (void)b; (void)ai; (void)bi; (void)fault; (void)value;
+    return false;
+}
+#else
 // Packs A and B right where the entry of the product will lie, before that
 // entry is made, so that large matrices are read once: while they are packed,
 // it is checked that their ids are as evenly spaced as the corners promise. If
@@ -11318,6 +11367,7 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
     *value = even ? product : NULL;
     return even;
 }
+#endif
 
 // Adds the entry of a product: the struct, then the matrices that are saved,
 // then the lists of ids. If both matrices are packed already, they lie where

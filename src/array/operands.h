@@ -188,6 +188,39 @@ static inline uint32_t adx_id_here(ad_rev x)
                                                         : adx_resolve(x);
 }
 
+#if ADREV_FIXED
+// The spacing that the ids have if they are evenly spaced, read off the first
+// numbers; base 0: they are not.
+static adx_ids adx_ids_of_corners(const adx_view *a)
+{
+    static const adx_ids none;
+    adx_ids ids = none;
+    const ad_rev *x = a->x;
+    if (x == NULL || adx_view_size(a) == 0 || x->job == 0
+        || (x->job != (uint32_t)adx_now.job && !adx_member(adx_now.tape, *x)))
+        return ids;
+    ids.base = x->seq;
+    ids.row = a->rows == 1 ? 0 : x[a->rs].seq - x->seq;
+    ids.col = a->cols == 1 ? 0 : x[a->cs].seq - x->seq;
+    return ids;
+}
+
+// Whether all ids are what the first ones promise.
+static bool adx_are_even(const adx_view *a, const adx_ids *ids)
+{
+    const uint32_t job = a->x->job;
+    const ad_rev *row = a->x;
+    uint32_t first = ids->base;
+    for (size_t i = 0; i < a->rows; i++, row += a->rs, first += ids->row) {
+        const ad_rev *x = row;
+        uint32_t seq = first;
+        for (size_t j = 0; j < a->cols; j++, x += a->cs, seq += ids->col)
+            if (x->job != job || x->seq != seq)
+                return false;
+    }
+    return true;
+}
+#else
 // Whether the compound ids of a row are id, id + step ... The loop has no
 // branch: it collects every difference in `other` and looks once at the end.
 static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
@@ -265,6 +298,7 @@ static bool adx_are_even(const adx_view *a, const adx_ids *ids)
         i++;
     return i == b.rows;
 }
+#endif
 
 // Decides how the ids are stored: by their spacing, as a list (`listed`), or
 // not at all because all numbers are constants. The list itself is written
@@ -287,6 +321,7 @@ static adx_ids adx_classify(const adx_view *a)
     return ids;
 }
 
+#if !ADREV_FIXED
 // Packs a row of adjacent numbers and checks its ids in one loop, so that the
 // numbers are read once.
 static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
@@ -349,8 +384,9 @@ static bool adx_pack_even(const adx_view *a, const adx_ids *ids, ad_real to[],
         i++;
     return i == b.rows;
 }
+#endif
 
-static bool adx_is_constant(const adx_ids *ids)
+ADX_INLINE bool adx_is_constant(const adx_ids *ids)
 {
     return ids->base == 0 && !ids->listed;
 }

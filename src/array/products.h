@@ -177,6 +177,15 @@ static const adx_rule adx_product_rule = {
     adx_product_rule_name, adx_product_reverse, adx_product_forward, NULL
 };
 
+#if ADREV_FIXED         // where no cache is to be spared
+static bool adx_product_ahead(const adx_view *a, const adx_view *b,
+                              adx_ids *ai, adx_ids *bi, ad_real *fault,
+                              const ad_real **value)
+{
+    (void)a; (void)b; (void)ai; (void)bi; (void)fault; (void)value;
+    return false;
+}
+#else
 // Packs A and B right where the entry of the product will lie, before that
 // entry is made, so that large matrices are read once: while they are packed,
 // it is checked that their ids are as evenly spaced as the corners promise. If
@@ -214,6 +223,7 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
     *value = even ? product : NULL;
     return even;
 }
+#endif
 
 // Adds the entry of a product: the struct, then the matrices that are saved,
 // then the lists of ids. If both matrices are packed already, they lie where

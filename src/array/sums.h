@@ -336,11 +336,13 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
         || (arity > 2 && adx_missing_s(n, c, incc))
         || adx_missing_s(n, y, incy))
         return;
-    adx_part part[3] = { { .x = adx_vector(n, a, inca) },
-                         { .x = adx_vector(n, b, incb) },
-                         { .x = adx_vector(n, c, incc) } };
-    for (size_t k = 0; k < 3; k++) {
+    const ad_rev *const x[3] = { a, b, c };
+    const ptrdiff_t inc[3] = { inca, incb, incc };
+    adx_part part[3];
+    for (size_t k = 0; k < 3 && k < arity; k++) {
         ad_real scale = adx_uniform(row.op, k);
+        part[k].x = adx_vector(n, x[k], inc[k]);
+        part[k].d.v = NULL;
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     }

@@ -216,7 +216,9 @@ static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
                           size_t values)
 {
 #if ADREV_FIXED
-    return adx_admit(t, c, need / sizeof(adx_operand), values + (values == 0));
+    return (ADREV_VALUES >= (uint32_t)1 << 31
+            && adx_room(need + values * sizeof(ad_real)))
+        || adx_admit(t, c, need / sizeof(adx_operand), values + (values == 0));
 #else
     if (c->seq >= ADREV_VALUES) {
         adx_fail(t, ADREV_ELIMIT);
