@@ -91,6 +91,10 @@ matrix:             ## all compilers, standards and levels (long)
 firmware:           ## boards under QEMU: results, bytes, instructions
 	@sh tests/setup.sh firmware
 	@sh tests/firmware/firmware.sh $(CC) "-DMORE=1 -DTABLE=1" $B/firmware
+	@for number in "" -DDOUBLE; do for level in -Os -O2; do \
+	    for library in "" -DPICOLIBC=1; do sh tests/firmware/firmware.sh $(CC) \
+	    "-DMORE=1 -DTABLE=1 -DTAPES=1 $$number $$level $$library" \
+	    $B/firmware-tapes || exit 1; done; done; done
 
 portable:           ## other C libraries, compilers and processors (long)
 	@sh tests/setup.sh portable

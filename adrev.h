@@ -238,6 +238,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined __AVR__ && !defined HUGE_VAL
+#define HUGE_VAL INFINITY       // avr-libc has none
+#endif
+
 #ifdef __cplusplus
 #define ADX_EXTERN extern "C"
 #define ADX_ZERO {}
@@ -728,7 +732,7 @@ typedef struct adx_slot {
 // The head of an expression, which is not recorded yet.
 typedef struct adx_head {
     ad_real v;                      // value
-    unsigned zero;                  // bits: slots with a factor of exactly zero
+    uint32_t zero;                  // bits: slots with a factor of exactly zero
     unsigned risky;                 // 1: a slot may be NaN (number/expression)
     unsigned leaf;                  // 1: a recorded value and nothing else
 } adx_head;
@@ -2405,7 +2409,7 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
  * and calls one inlined function for each of its operands. What is left of a
  * whole expression is its arithmetic, one test, and one write to the tape.
  *
- *   offers  adx_context ADX_TRACED ADX_SINK ADX_SINCE adx_none ADX_SUM
+ *   offers  adx_job adx_context ADX_TRACED ADX_SINK ADX_SINCE adx_none ADX_SUM
  *           ADX_COUNT ADX_LEAF ADX_WATCHED ADX_NOTED ADX_HOW adx_record_apart
  *           adx_traced adx_traced_1 adx_traced_2 adx_observed
  *           adx_observed_exponent adx_refuse ADX_CALLED_1 ADX_CALLED_2
@@ -2426,13 +2430,20 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
  * wider type than ids on the tape: so the compiler knows that storing an
  * operand does not change it.                                                */
 
+// A number of a recording: 32 bits at least, also where size_t has 16.
+#if UINTPTR_MAX > 0xffff
+typedef size_t adx_job;
+#else
+typedef uint32_t adx_job;
+#endif
+
 typedef struct adx_context {
     adx_operand *op;        // next free operand
     size_t reserved;        // bytes of the gap to the headers not to be used
     uint16_t *head;         // last header written; not beside op: gcc would
                             // load both at once, and wait for both stores
     size_t seq;             // id of the last value
-    size_t job;             // of this recording; 0: no tape
+    adx_job job;            // of this recording; 0: no tape
 #if !ADREV_FIXED
     size_t trace;           // 1: the hook wants every operation
 #endif
@@ -2548,7 +2559,7 @@ ADX_INLINE void adx_here(const char *file, int line)
 
 /* --- numbers and their ids ----------------------------------------------- */
 
-ADX_INLINE uint64_t adx_compound(size_t job, size_t seq)
+ADX_INLINE uint64_t adx_compound(adx_job job, size_t seq)
 {
     return (uint64_t)job << 32 | seq;
 }
@@ -6021,7 +6032,7 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
         return;
     }
     size_t first = adx_add_inputs(&adx_now, n);
-    size_t job = first == 0 ? 0 : adx_now.job;
+    adx_job job = first == 0 ? 0 : adx_now.job;
 
     for (size_t i = 0; ADREV_DEBUG && first != 0 && i < n; i++)
         adx_stop_at(x[i]);

@@ -39,6 +39,10 @@ if [ "$1" = firmware ]; then
     command -v riscv64-unknown-elf-gcc > /dev/null 2>&1 \
         || install --no-install-recommends gcc-riscv64-unknown-elf \
             picolibc-riscv64-unknown-elf
+    [ -e /usr/lib/picolibc/arm-none-eabi ] \
+        || install --no-install-recommends picolibc-arm-none-eabi
+    command -v avr-gcc > /dev/null 2>&1 \
+        || install --no-install-recommends gcc-avr avr-libc
     for pair in qemu-system-arm:qemu-system-arm \
         qemu-system-riscv32:qemu-system-misc; do
         command -v "${pair%%:*}" > /dev/null 2>&1 \

@@ -141,6 +141,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined __AVR__ && !defined HUGE_VAL
+#define HUGE_VAL INFINITY       // avr-libc has none
+#endif
+
 #ifdef __cplusplus
 #define ADX_EXTERN extern "C"
 #define ADX_ZERO {}

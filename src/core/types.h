@@ -107,7 +107,7 @@ typedef struct adx_slot {
 // The head of an expression, which is not recorded yet.
 typedef struct adx_head {
     ad_real v;                      // value
-    unsigned zero;                  // bits: slots with a factor of exactly zero
+    uint32_t zero;                  // bits: slots with a factor of exactly zero
     unsigned risky;                 // 1: a slot may be NaN (number/expression)
     unsigned leaf;                  // 1: a recorded value and nothing else
 } adx_head;

@@ -272,7 +272,7 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
         return;
     }
     size_t first = adx_add_inputs(&adx_now, n);
-    size_t job = first == 0 ? 0 : adx_now.job;
+    adx_job job = first == 0 ? 0 : adx_now.job;
 
     for (size_t i = 0; ADREV_DEBUG && first != 0 && i < n; i++)
         adx_stop_at(x[i]);

@@ -6,8 +6,9 @@
 # build in fixed memory has no use for.
 #
 # Two targets and two programs; with -DMORE=1 all of them, and with -DTABLE=1 the
-# lines of docs/small-machines.md, too. -DPROGRAM=NAME and -DTARGET=NAME choose
-# one of them:
+# lines of docs/small-machines.md, too; with -DTAPES=1 only those of the tape, as
+# one line for each target. -DPICOLIBC=1 is for ARM, which has newlib otherwise.
+# -DPROGRAM=NAME and -DTARGET=NAME choose one of them:
 #     sh tests/firmware/firmware.sh gcc "-DMORE=1 -DTABLE=1 -DPROGRAM=attitude
 #         -DTARGET=M4F" build/attitude
 #                                     sh tests/firmware/firmware.sh CC FLAGS DIR
@@ -18,6 +19,8 @@ root=$(cd "$here/../.." && pwd)
 dir=$3
 more=0
 table=0
+tapes=0
+arm_library=nano
 number=float
 level=-Os
 one_program=
@@ -28,6 +31,8 @@ for flag in $2; do
         -DTABLE=1) table=1 ;;
         -DPROGRAM=*) one_program=${flag#*=} ;;
         -DTARGET=*) one_target=${flag#*=} ;;
+        -DTAPES=1) tapes=1 ;;
+        -DPICOLIBC=1) arm_library=picolibc ;;
         -DDOUBLE) number=double ;;
         -O[12s]) level=$flag ;;
     esac
@@ -39,9 +44,10 @@ script=firmware.sh
 define=
 [ "$number" = float ] || define=-DDOUBLE
 
-# Of a target: compiler and flags, the end of its tools' names, QEMU, the file
-# that starts it, and where its memory is.
+# Of a target: compiler and flags, the beginning of its tools' names, QEMU, the
+# file that starts it, and where its memory is.
 target() {
+    link="-nostartfiles -T $dir/board.ld -Wl,-e,reset"
     start=arm.c
     rom=0x00000000
     ram=0x20000000
@@ -58,11 +64,25 @@ target() {
                      board="qemu-system-riscv32 -cpu rv32" ;;
         RV64IMAFDC)  cpu="-march=rv64imafdc -mabi=lp64d -mcmodel=medany"
                      board="qemu-system-riscv64 -cpu rv64" ;;
+        AVR) cpu="-mmcu=atmega2560"
+             board="qemu-system-avr -M mega2560" ;;
     esac
     case $1 in
         M*) prefix=arm-none-eabi
-            cc="$prefix-gcc $cpu --specs=nano.specs --specs=nosys.specs" ;;
+            library=newlib-nano
+            specs="--specs=nano.specs --specs=nosys.specs"
+            if [ $arm_library = picolibc ]; then
+                library=picolibc
+                specs=--specs=picolibc.specs
+            fi
+            cc="$prefix-gcc $cpu $specs" ;;
+        AVR) prefix=avr
+             library=avr-libc
+             cc="$prefix-gcc $cpu"
+             link=
+             start=avr.c ;;
         *)  prefix=riscv64-unknown-elf
+            library=picolibc
             cc="$prefix-gcc $cpu --specs=picolibc.specs"
             board="$board -M virt -bios none"
             start=riscv.c
@@ -108,24 +128,54 @@ build() {
     sed "s/ROM/$rom/; s/RAM/$ram/" "$here/board.ld" > "$dir/board.ld"
     # shellcheck disable=SC2086  # lists
     $cc $level -ffunction-sections -fdata-sections $flags "-D$2" $3 \
-        "-I$dir/$1" -nostartfiles \
-        "$here/main.c" "$here/$start" "$here/$1.c" -T "$dir/board.ld" \
-        -Wl,--gc-sections -Wl,-e,reset -Wl,-Map="$elf.map" -lm -o "$elf"
+        "-I$dir/$1" "$here/main.c" "$here/$start" "$here/$1.c" $link \
+        -Wl,--gc-sections -Wl,-Map="$elf.map" -lm -o "$elf"
+}
+
+# on_avr [TRACE]: as on_board, where QEMU has to be ended, after the byte 4.
+on_avr() {
+    : > "$elf.out"
+    # shellcheck disable=SC2086  # lists
+    $board -display none -monitor none -serial "file:$elf.out" -bios "$elf" \
+        ${1:+-singlestep -d exec,nochain -D "$1"} 2> /dev/null &
+    tenths=600
+    until grep -q "$(printf "\004")" "$elf.out" || [ $tenths = 0 ]; do
+        sleep 0.1
+        tenths=$((tenths - 1))
+    done
+    kill $!
+    wait $!
+    [ $tenths -gt 0 ] && ! grep -q failed "$elf.out"
 }
 
 # on_board [TRACE]: what it prints there, and a line for each instruction
 on_board() {
+    if [ "$name_of_target" = AVR ]; then
+        on_avr "$@"
+        return
+    fi
     # shellcheck disable=SC2086  # lists
     timeout 300 $board -semihosting -display none -monitor none -serial none \
         ${1:+-singlestep -d exec,nochain -D "$1"} -kernel "$elf" \
         > "$elf.out" 2>&1
 }
 
-# strangers ELF: what a float program in fixed memory has no use for.
+# strangers ELF: what a float program in fixed memory has no use for: double in
+# software, memory, output, errno, functions of <math.h> for double; and
+# functions that compute with double in hardware.
 strangers() {
-    "$prefix-nm" "$1" | awk '
-        $3 ~ /^(__aeabi_d|__(add|sub|mul|div)df|_*malloc|_*calloc|_*free)/ \
-            || $3 ~ /^(_*printf|fputs|__errno)/ { print $3 }' | sort
+    { "$prefix-nm" "$1" | awk '
+        $3 ~ /^__aeabi_(d|c?dcmp|f2d|u?[il]2d)/ || $3 ~ /^__[a-z]+df[a-z0-9]*$/ \
+            || $3 ~ /^_*([mc]alloc|realloc|free)/ \
+            || $3 ~ /^(_*printf|fputs|_*errno)/ \
+            || $3 ~ /^a?(sin|cos|tan)h?$|^(log(2|10|1p|b)?|exp(2|m1)?)$/ \
+            || $3 ~ /^(atan2|pow|sqrt|cbrt|hypot|erfc?|[lt]gamma)$/ \
+            || $3 ~ /^(fmod|frexp|ldexp|floor|ceil|fma|fmax|fmin)$/ { print $3 }'
+      "$prefix-objdump" -d "$1" | awk '
+        /^[0-9a-f]+ <.*>:$/ { current = $2 }
+        /\tv(add|sub|n?mul|div|n?ml[as]|f|sqrt|cmp|cvt)[a-z]*\.[a-z0-9.]*f64/ \
+            || /\tf(add|sub|mul|div|n?m(add|sub)|sqrt|eq|lt|le)\.d\t/ \
+            || /\tfcvt\.(d\.|[a-z]+\.d)/ { print current }' ; } | sort -u
 }
 
 # None but those that the C library brings into the plain program, too.
@@ -153,13 +203,18 @@ instructions() {
         END { print n + 0 }' "$1"
 }
 
-# measure PROGRAM VARIANT: a line of the table
+# measure PROGRAM VARIANT: a line of the table, or a part of one
 measure() {
     case $1 in attitude | training) build "$1" "$2" -DBRIEF ;; esac \
         > /dev/null 2>&1
     on_board "$dir/trace"
     count=$(instructions "$dir/trace")
     rm -f "$dir/trace"
+    if [ $tapes = 1 ]; then
+        [ "$2" = PLAIN ] || "$prefix-size" "$elf" | awk -v count="$count" \
+            'NR == 2 { printf " %d, %d |", $1, count }'
+        return
+    fi
     stack=$(sed -n 's/^stack 0*\([0-9a-f]*\) .*/\1/p' "$elf.out")
     "$prefix-size" "$elf" | awk -v row="$name_of_target | $1 | $2" \
         -v count="$count" -v stack="$(printf '%d' "0x${stack:-0}")" 'NR == 2 {
@@ -168,6 +223,10 @@ measure() {
 
 # C code where all variants run: its writer takes long to compile.
 variants_of() {
+    if [ $tapes = 1 ]; then
+        echo PLAIN TAPE
+        return
+    fi
     code=
     [ $more = 0 ] || code=CODE
     case $1 in
@@ -194,7 +253,9 @@ targets="M4F RV32IMAC"
 if [ $more = 1 ]; then
     programs="rosenbrock quaternion kalman network attitude training formulas"
     targets="M0 M4F M7 RV32IMAC RV32IMAFDC RV64IMAFDC"
+    [ $number = double ] || targets="$targets AVR"      # double has 32 bits there
 fi
+[ $tapes = 0 ] || programs="rosenbrock quaternion kalman network"
 programs=${one_program:-$programs}
 targets=${one_target:-$targets}
 gcc "$here/compare.c" $define -o "$dir/compare" -lm || exit 1
@@ -240,8 +301,14 @@ for name_of_target in $targets; do
             "is not installed"
         continue
     fi
+    [ $tapes = 0 ] || printf '| %s | %s | %s | %s |' "$name_of_target" "$library" \
+        "$level" "$number" >> "$dir/table"
     for program in $programs; do
         for variant in $(variants_of $program); do
+            case $name_of_target-$program-$variant in   # its tape has 1 kB
+                AVR-attitude-* | AVR-training-* | AVR-formulas-* | AVR-*-ARRAYS)
+                    continue ;;
+            esac
             what="$program, $variant, $name_of_target"
             check "$what: build" build "$program" "$variant"
             [ -f "$elf" ] || continue
@@ -252,6 +319,7 @@ for name_of_target in $targets; do
             [ $table = 0 ] || measure "$program" "$variant" >> "$dir/table"
         done
     done
+    [ $tapes = 0 ] || echo >> "$dir/table"
 done
 [ $table = 0 ] || cat "$dir/table"
 echo "firmware.sh: $passed passed, $failed failed"

@@ -26,7 +26,11 @@
 #elif defined TAPE
 #include "adrev.h"
 
+#ifdef __AVR__
+static uint64_t tape_memory[128];
+#else
 static uint64_t tape_memory[640];
+#endif
 static ad_tape *tape;
 
 static void tape_open(void)
