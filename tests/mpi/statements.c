@@ -494,7 +494,7 @@ static void check_overtaking(ad_mpi *c)
     const ad_real at[N] = { 1, 2, 3 }, one = 1;
     ad_mpi_request *in[N], *out[N];
     ad_rev x[N], y[N];
-    ad_real g[N];
+    ad_real g[N] = {0};
     ad_tape *t = ad_tape_new();
     ad_use(t);
     ad_inputs(N, at, x);
