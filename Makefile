@@ -181,6 +181,15 @@ manual-check:       ## whether `make manual` made what it should, in Chromium
 	@sh tests/setup.sh manual-check
 	@sh tests/project/manual.sh $(CC) "" $B
 
+misra:              ## docs/misra.md, by cppcheck
+	@sh tests/setup.sh misra
+	@mkdir -p $B
+	@sh tools/misra.sh $B/misra > $B/misra.md && cp $B/misra.md docs/misra.md
+
+analyse:            ## gcc, clang, cppcheck and valgrind on adrev.h (long)
+	@sh tests/setup.sh analyse
+	@sh tools/analyse.sh $B/analyse
+
 lint:               ## contents, versions, references, limits
 	@sh tools/lint.sh
 
@@ -189,4 +198,4 @@ clean:
 
 .PHONY: help test check run examples adapters adrev-port install uninstall matrix firmware portable asan \
         tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
-        headers wasm single deb docs manual manual-check lint clean
+        headers wasm single deb docs manual manual-check misra analyse lint clean

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what the tests use beyond gcc and make, where that is possible; with
 # the argument `examples` what those use, and with `portable`, `firmware`,
-# `manual` or `manual-check` what these targets use. What is missing afterwards is
-# skipped by name.
+# `manual`, `manual-check`, `misra` or `analyse` what these targets use. What is
+# missing afterwards is skipped by name.
 # SPDX-License-Identifier: MIT-0
 
 install() {
@@ -54,6 +54,8 @@ fi
 case $1 in
     manual) tools="cmark-gfm" ;;
     manual-check) tools="man:man-db mandoc chromium" ;;
+    misra) tools="cppcheck" ;;
+    analyse) tools="clang cppcheck valgrind" ;;
     *) tools= ;;
 esac
 for pair in $tools; do

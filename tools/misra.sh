@@ -41,7 +41,7 @@ What the rules ask is said here in our words; their texts are MISRA's.
 No mandatory rule is broken, as far as the addon looks for them. It does not look
 for two things that are so on purpose: statement expressions, \`__typeof__\` and
 attributes where the compiler has GNU C (1.2, advisory), and slots of expressions
-that are not set where they are not read (9.1, mandatory, of which valgrind and
+that are not set where they are not read (9.1, mandatory; memcheck finds no
 UBSan find nothing: \`make analyse\`).
 
 "Adopted code: not checked" is for advisory rules, which a project may leave
