@@ -190,14 +190,14 @@ static text joined(text a, const char *between, text c)
     return text_in(&b);
 }
 
-// One number in its place: the next input, or a fixed value.
+// One number in its constant: the next input, or a fixed value.
 static void put_number(buffer *b, const ty *t, text path, bool input)
 {
     const char *s = text_copy(path);
     if (t->quals & Q_CONST) {
-        buffer place = { 0 };
-        putf(&place, "*(%s *)&%s", kind_of(t), s);
-        s = place.at;
+        buffer constant = { 0 };
+        putf(&constant, "*(%s *)&%s", kind_of(t), s);
+        s = constant.at;
     }
     if (twin && active(t)) {
         putf(b, "    %s = %s;\n", s, input ? "port_x[port_k++]"
