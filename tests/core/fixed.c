@@ -444,6 +444,57 @@ static void test_arrays(void)
               "%zu bytes less: something was written behind them", less);
     }
 }
+// A matrix whose numbers are inputs in many orders, times a vector: the partial
+// of w'Ax with respect to A[i,j] is w[i] x[j], wherever the number stands.
+static void test_spacing(void)
+{
+    enum { M = 3, N = 4, ALL = 2 * M * N };
+    static const ad_real w[M] = { 1, -2, 4 }, v[N] = { 3, 5, -1, 8 };
+    for (size_t odd = 0; odd < 3 * M * N; odd++) {
+        ad_tape *t = begin(ROOM);
+        ad_rev in[ALL], a[M * N], x[N], y[M];
+        ad_real zero[ALL] = {0}, got[ALL], want[ALL] = {0};
+        ad_inputs(ALL, zero, in);
+        for (size_t i = 0; i < N; i++)
+            x[i] = (ad_rev){ .v = v[i] };
+        for (size_t i = 0; i < M * N; i++) {    // rows, columns, every other one
+            size_t at = odd < M * N ? i : odd < 2 * M * N ? i % N * M + i / N
+                                                          : 2 * i;
+            if (i == odd % (M * N))             // and one that stands apart
+                at = (at + 5) % (M * N);
+            a[i] = in[at];
+            want[at] += w[i / N] * v[i % N];
+        }
+        ad_matvec(M, N, a, x, y);
+        CHECK(ad_gradient(t, ad_dotc(M, y, w), ALL, in, got) == ADREV_OK,
+              "order %zu", odd);
+        for (size_t i = 0; i < ALL; i++)
+            CHECK(is_close(got[i], want[i], 4), "order %zu, input %zu: %g %g",
+                  odd, i, (double)got[i], (double)want[i]);
+    }
+}
+
+// Array statements write nothing behind the memory of their tape.
+static void test_full_of_arrays(void)
+{
+    for (size_t bytes = 0; bytes < 2000; bytes += 8) {
+        ad_tape *t = begin(bytes);
+        ad_rev x[8];
+        ad_real g[8], c[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+        if (t == NULL)
+            continue;
+        ad_inputs(8, c, x);
+        ad_each(ADREV_OP_sqr, 8, x, NULL, NULL, x);
+        const ad_status status = ad_gradient(t, ad_sum(8, x), 8, x, g);
+        CHECK(status == ADREV_OK || status == ADREV_EFULL
+              || status == ADREV_ENOMEM, "%zu bytes: %d", bytes, (int)status);
+        for (size_t i = bytes; i < sizeof memory; i++)
+            if (memory[i] != (char)0xa5) {
+                CHECK(false, "%zu bytes: byte %zu is written", bytes, i);
+                break;
+            }
+    }
+}
 #endif
 
 int main(void)
@@ -464,6 +515,8 @@ int main(void)
 #endif
 #if ADREV_FIXED < 2
     test_arrays();
+    test_spacing();
+    test_full_of_arrays();
 #endif
     return check_done("fixed");
 }
