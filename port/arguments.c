@@ -190,7 +190,7 @@ static text joined(text a, const char *between, text c)
     return text_in(&b);
 }
 
-// One number in its constant: the next input, or a fixed value.
+// One number in its place: the next input, or a fixed value.
 static void put_number(buffer *b, const ty *t, text path, bool input)
 {
     const char *s = text_copy(path);
