@@ -152,7 +152,9 @@ units() {
 # Of the builds NUMBER | COMPILER | FLAGS | TEST those that share a unit write
 # its number to NUMBER.unit: those of a group with the same flags of their own.
 # Tests of adrev.h alone have one of theirs; that of the others has all headers
-# that one of them includes, and hooks. Units are counted on from $number.
+# that one of them includes, and hooks. (adrev_loop.h replays steps only beside
+# adrev_function.h: without it, tests share with those of the same headers.)
+# Units are counted on from $number.
 #     UNIT COMPILER FLAGS HEADERS, each with a zero behind it
 share() {
     units > "$out/units"
@@ -171,7 +173,10 @@ share() {
             flags = own[$4]
             if (!alone)
                 sub(/ -DADREV_TRACE=1/, "", flags)
-            key = $2 "|" $3 flags " -pthread|" alone
+            kind = alone
+            if (more[$4] ~ /loop/ && more[$4] !~ /function/)
+                kind = more[$4]
+            key = $2 "|" $3 flags " -pthread|" kind
             if (!(key in tests))
                 keys[++count] = key
             tests[key] = tests[key] " " $1
