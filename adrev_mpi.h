@@ -134,7 +134,7 @@ typedef bool ad_mpi_watch_fn(size_t done, size_t parts, void *user);
 //                is out of memory; MPI is not initialised; the files with
 //                ADREV_IMPLEMENTATION were compiled with other switches; it is
 //                an intercommunicator
-//   memory       1 MiB, and 130 bytes for each rank
+//   memory       1 MiB, and 220 bytes for each rank
 //   see          docs/mpi.md, tests/mpi/grad.c
 ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm);
 
@@ -207,7 +207,10 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //                of these on another rank
 //   cost         of each part, recording and sweep, and an addition of n
 //                numbers; then the sum over ranks (ADREV_MPI_SLICE)
-//   memory       the tape of one part; up to 2 log2(parts) vectors of n numbers
+//   memory       the tape of one part; up to 2 log2(parts) vectors of n numbers.
+//                With a pool both for each thread, and the vectors for each of
+//                4 chunks a thread; and a copy of each vector that is sent,
+//                until it is taken
 //   see          ad_mpi_range, docs/mpi.md
 ADX_TRY ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
                               void *ctx, size_t n, const ad_real x[],
@@ -225,7 +228,8 @@ ADX_API void ad_mpi_balance(ad_mpi *c, bool on);
 
 // Has rank 0 told how many parts all ranks have done, about every `seconds`,
 // between two of its own parts and while it waits. NULL: nobody is told.
-// On all ranks; only rank 0 is told.
+// On all ranks; only rank 0 is told. The function may use a tape of its own; calls
+// of an ad_mpi fail there (ADREV_EBUSY).
 ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
                           void *user);
 
@@ -238,11 +242,12 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * for itself where the program did not.
  *
  * Sweep by ad_mpi_gradient and its kin: in other sweeps these statements fail
- * (ADREV_EEXTERNAL), and so do those of another ad_mpi than that of the query:
- * a recording has one. They may stand in ad_checkpoint and ad_scan, if all ranks
- * run the same steps, with the same schedule. Recorded functions and maps refuse
- * them (ADREV_EHOOK), so there are no second derivatives across ranks; branches
- * of a fork and parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
+ * (ADREV_EEXTERNAL; ad_mpi_reason says so), and so do those of another ad_mpi
+ * than that of the query: a recording has one. They may stand in ad_checkpoint
+ * and ad_scan, if all ranks run the same steps, with the same schedule. Recorded
+ * functions and maps refuse them (ADREV_EHOOK), so no query gives second
+ * derivatives across ranks; docs/mpi.md has a way to H v. Branches of a fork and
+ * parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
  *
  * All return, and leave on the tape if they fail, in which case results are NaN
  * (but x of a halo or a broadcast may stay as it was):
@@ -253,7 +258,9 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  *                    another length, or is of another statement
  *   ADREV_ENOMEM     also for messages that are under way
  *   ADREV_EHOOK, ADREV_EBUSY     where such a statement cannot be
- *   ADREV_EREMOTE    another rank failed
+ *   ADREV_EREMOTE    another rank failed. What was started before a failure ends
+ *                    so, too, if it is waited for after the agreement; but then
+ *                    the tape is well, and no rank is stopped
  *   the status of a tape that failed before, which ends the call on all ranks
  *
  * Memory: about 150 bytes, 64 for each message, 4 for each number that is sent
@@ -442,25 +449,27 @@ ADX_TRY ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
  *
  *   needs   parallel/pool mpi/api
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_BY_ID ADX_MPI_ID_TAGS
- *           ADX_MPI_LAST_ID ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
- *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
- *           adx_mpi_flag adx_mpi_count adx_mpi_real adx_mpi_ok adx_mpi_arrived
- *           adx_mpi_rest adx_mpi_finished adx_mpi_status_of ADX_MPI_APART
- *           adx_mpi_in_part adx_mpi_is_apart adx_mpi_ready
+ *           ADX_MPI_LAST_ID ADX_MPI_NOTE ADX_MPI_DONE ADX_MPI_CALL
+ *           ADX_MPI_SAID ADX_MPI_TREE ADX_MPI_SLOTS ADX_MPI_MEET
+ *           adx_mpi_parcel adx_mpi_exchange adx_mpi_flag adx_mpi_count
+ *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_rest
+ *           adx_mpi_finished adx_mpi_status_of ADX_MPI_APART adx_mpi_in_part
+ *           adx_mpi_is_apart adx_mpi_ready
  * ========================================================================== */
 
-// What ranks tell each other about themselves, as four words.
+// What ranks tell each other about themselves, as seven words.
 typedef struct adx_mpi_word {
     uint64_t epoch;             // of the one who says it
     uint64_t status;
     uint64_t print;             // what is asked for, and its sizes
     uint64_t sent;              // messages with numbers, to the one who is told
+    uint64_t said[3];           // words with the tags below ADX_MPI_SAID
 } adx_mpi_word;
 
-#define ADX_MPI_WORDS 4
+#define ADX_MPI_WORDS 7
 
 _Static_assert(sizeof(adx_mpi_word) == ADX_MPI_WORDS * sizeof(uint64_t),
-               "adx_mpi_word must be four words without gaps");
+               "adx_mpi_word must be seven words without gaps");
 _Static_assert(ADREV_MPI_PIECE <= 100000000,
                "ADREV_MPI_PIECE is out of range");
 
@@ -476,11 +485,14 @@ _Static_assert(ADREV_MPI_PIECE <= 100000000,
 
 // Tags of the second communicator.
 enum {
-    ADX_MPI_NOTE,               // the rank has failed
-    ADX_MPI_TREE,               // up and down the tree of an agreement
-    ADX_MPI_MEET,               // how many messages the rank has sent
-    ADX_MPI_DONE,               // parts that it has done
-    ADX_MPI_CALL,               // the collective statement that it makes
+    ADX_MPI_NOTE,               // the rank has failed: to all others
+    ADX_MPI_DONE,               // parts that it has done: to rank 0
+    ADX_MPI_CALL,               // the collective statement that it makes: to
+                                // the next rank
+    ADX_MPI_SAID,               // up to here words that need not be read soon
+    ADX_MPI_TREE = ADX_MPI_SAID,    // up and down the tree of an agreement
+    ADX_MPI_SLOTS,              // up to here one of each can be under way
+    ADX_MPI_MEET = ADX_MPI_SLOTS,   // how many messages the rank has sent
     ADX_MPI_BROKEN              // MPI has failed there, or it was told so
 };
 
@@ -538,10 +550,12 @@ struct ad_mpi {
     uint64_t *sent;             // [size] messages with numbers, to each rank
     uint64_t *taken;            // [size] from each rank
     uint64_t messages;          // of statements, sweeps and sums
-    MPI_Request *told;          // [2*size] notes of this epoch and the last one
-    adx_mpi_word note[2];
-    MPI_Request saying;         // what this rank has said last
-    adx_mpi_word said;
+    adx_mpi_word *meeting;      // [size] what this rank said to them then
+    MPI_Request *told;          // [2*size] notes of this epoch; then `meeting`
+    MPI_Request saying[ADX_MPI_SLOTS];  // words that may not have been read yet
+    adx_mpi_word word[ADX_MPI_SLOTS];   // they, by tag; and the note
+    uint64_t said[ADX_MPI_SAID];    // how many, by tag
+    uint64_t *heard;            // [ADX_MPI_SAID*size] how many were read here
     adx_mpi_parcel *going;      // messages that may not have been taken yet
     size_t going_numbers;
     ad_real *spare;             // [ADREV_MPI_PIECE] fronts, and what is thrown
@@ -704,20 +718,21 @@ static ad_status adx_mpi_ready(ad_mpi *c)
  * program does after an error. An agreement ends an epoch: all ranks learn the
  * worst status. If it is not ADREV_OK, they tell each other how many messages
  * with numbers they have sent in all, and throw away those that nobody has
- * taken. So nothing is left of what failed.
+ * taken; so they do with what they have said. So nothing is left of what failed.
+ * Nobody waits for words of his to be read before he has read those of others:
+ * MPI need not keep any.
  *
  * Who looks for notes also tells of the progress of a sum, if that is wanted.
  *
  * Where an MPI function fails, there are no agreements any more: see
  * adx_mpi_break (mpi/context). Whoever waits looks for that, too.
  *
- * A note says in which epoch it was sent. One that is read late does not count.
- * One can also come early: from a rank that fails right after an agreement, to
- * one that still waits in it. So nobody reads notes in an agreement; those of
- * the next epoch are there when it has begun.
+ * A note can come early: from a rank that fails right after an agreement, to one
+ * that still waits in it. So as many notes are read in an agreement as the rank
+ * says that it has sent; those of the next epoch are there when it has begun.
  *
  *   needs   tape/memory mpi/api mpi/context
- *   offers  adx_mpi_say adx_mpi_read_word adx_mpi_stop adx_mpi_begin_watch
+ *   offers  adx_mpi_say adx_mpi_hear adx_mpi_stop adx_mpi_begin_watch
  *           adx_mpi_look adx_mpi_reap adx_mpi_agree
  * ========================================================================== */
 
@@ -730,17 +745,22 @@ static void adx_mpi_send_word(ad_mpi *c, int to, int tag,
                             c->control, request));
 }
 
-// The same for a word that nobody needs longer.
+// Says a word with a tag below ADX_MPI_SLOTS. The one before with this tag must
+// have been read: c->saying[tag].
 static void adx_mpi_say(ad_mpi *c, int to, int tag, adx_mpi_word word)
 {
-    c->said = word;
-    adx_mpi_send_word(c, to, tag, &c->said, &c->saying);
-    adx_mpi_finished(c, 1, &c->saying, true);
+    c->word[tag] = word;
+    if (tag < ADX_MPI_SAID)
+        c->said[tag]++;
+    adx_mpi_send_word(c, to, tag, &c->word[tag], &c->saying[tag]);
 }
 
-static adx_mpi_word adx_mpi_read_word(ad_mpi *c, int from, int tag)
+// Reads a word that has arrived.
+static adx_mpi_word adx_mpi_hear(ad_mpi *c, int from, int tag)
 {
     adx_mpi_word word = {0};
+    if (tag < ADX_MPI_SAID)
+        c->heard[tag * c->size + from]++;
     adx_mpi_ok(c, MPI_Recv(&word, ADX_MPI_WORDS, MPI_UINT64_T, from, tag,
                            c->control, MPI_STATUS_IGNORE));
     return word;
@@ -756,15 +776,13 @@ ADX_COLD static void adx_mpi_stop(ad_mpi *c, ad_status status, const char *why)
         return;                 // they know
     c->why = why == NULL ? ad_message(status) : why;
     c->stopped = true;
-    size_t which = c->epoch % 2;
-    MPI_Request *request = c->told + which * (size_t)c->size;
-    adx_mpi_finished(c, (size_t)c->size, request, true);
-    c->note[which] = (adx_mpi_word){ .epoch = c->epoch,
-                                     .status = (uint64_t)status };
+    c->said[ADX_MPI_NOTE]++;
+    c->word[ADX_MPI_NOTE] = (adx_mpi_word){ .epoch = c->epoch,
+                                            .status = (uint64_t)status };
     for (int r = 0; r < c->size && !c->broken; r++)
         if (r != c->rank)
-            adx_mpi_send_word(c, r, ADX_MPI_NOTE, &c->note[which],
-                              &request[r]);
+            adx_mpi_send_word(c, r, ADX_MPI_NOTE, &c->word[ADX_MPI_NOTE],
+                              &c->told[r]);
 }
 
 /* --- progress of a sum --------------------------------------------------- */
@@ -786,9 +804,12 @@ static void adx_mpi_begin_watch(ad_mpi *c, uint64_t parts)
     c->watch_told = MPI_Wtime();
 }
 
-// The other ranks tell rank 0 how many parts they have done.
+// The other ranks tell rank 0 how many parts they have done, if it has read what
+// they told it before.
 static void adx_mpi_tell_first(ad_mpi *c)
 {
+    if (!adx_mpi_finished(c, 1, &c->saying[ADX_MPI_DONE], false))
+        return;
     adx_mpi_say(c, 0, ADX_MPI_DONE, (adx_mpi_word){
         .epoch = c->epoch, .status = c->done[c->rank] });
 }
@@ -799,8 +820,7 @@ static void adx_mpi_tell_user(ad_mpi *c)
     MPI_Status status;
     while (!c->broken && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE,
                                          ADX_MPI_DONE, &status)) {
-        adx_mpi_word word = adx_mpi_read_word(c, status.MPI_SOURCE,
-                                              ADX_MPI_DONE);
+        adx_mpi_word word = adx_mpi_hear(c, status.MPI_SOURCE, ADX_MPI_DONE);
         if (word.epoch == c->epoch)
             c->done[status.MPI_SOURCE] = word.status;
     }
@@ -842,8 +862,7 @@ static bool adx_mpi_look(ad_mpi *c)
         adx_mpi_tell(c);
     while (!c->broken && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE,
                                          ADX_MPI_NOTE, &status)) {
-        adx_mpi_word note = adx_mpi_read_word(c, status.MPI_SOURCE,
-                                              ADX_MPI_NOTE);
+        adx_mpi_word note = adx_mpi_hear(c, status.MPI_SOURCE, ADX_MPI_NOTE);
         if (note.epoch == c->epoch && !c->stopped) {
             c->stopped = true;
             c->why = ad_message(ADREV_EREMOTE);
@@ -897,13 +916,20 @@ static adx_mpi_word adx_mpi_await_word(ad_mpi *c, int from, int tag)
     unsigned looks = 0;
     while (!c->broken && !adx_mpi_arrived(c, c->control, from, tag, &status))
         adx_mpi_rest(c, looks++);
-    return c->broken ? (adx_mpi_word){0} : adx_mpi_read_word(c, from, tag);
+    return c->broken ? (adx_mpi_word){0} : adx_mpi_hear(c, from, tag);
 }
 
 // The worse of two. ADREV_EREMOTE only says that there is a worse one.
 static uint64_t adx_mpi_worse(uint64_t a, uint64_t b)
 {
     return a == ADREV_OK || (a == ADREV_EREMOTE && b != ADREV_OK) ? b : a;
+}
+
+// Says a word of the tree. Whoever it is for waits for it, now or soon.
+static void adx_mpi_pass(ad_mpi *c, int to, adx_mpi_word word)
+{
+    adx_mpi_say(c, to, ADX_MPI_TREE, word);
+    adx_mpi_finished(c, 1, &c->saying[ADX_MPI_TREE], true);
 }
 
 // The worst status of all ranks, by a binomial tree; and whether one asks for
@@ -922,36 +948,61 @@ static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
             word.sent |= other.sent | (other.print != print);
         }
     if (c->rank != 0 && !c->broken) {
-        adx_mpi_say(c, c->rank - step, ADX_MPI_TREE, word);
+        adx_mpi_pass(c, c->rank - step, word);
         word = adx_mpi_await_word(c, c->rank - step, ADX_MPI_TREE);
     }
     for (step /= 2; step > 0 && !c->broken; step /= 2)
         if (c->rank + step < c->size)
-            adx_mpi_say(c, c->rank + step, ADX_MPI_TREE, word);
+            adx_mpi_pass(c, c->rank + step, word);
     *differ = word.sent != 0 && word.status == ADREV_OK;
     return c->broken ? ADREV_EREMOTE
          : *differ ? ADREV_ESHAPE : (ad_status)word.status;
 }
 
-// Tells every rank how many messages it was sent, and waits for all of them.
+// Tells every rank how many messages it was sent, and how many words, and waits
+// for all of them.
 // Returns the worst status that one of them has.
 static ad_status adx_mpi_meet(ad_mpi *c, ad_status mine)
 {
     uint64_t worst = (uint64_t)mine;
     for (int r = 0; r < c->size && !c->broken; r++) {
-        adx_mpi_word word = { .epoch = c->epoch + 1, .status = (uint64_t)mine,
-                              .sent = c->sent[r] };
+        adx_mpi_word *word = &c->meeting[r];
+        *word = (adx_mpi_word){ .epoch = c->epoch + 1,
+                                .status = (uint64_t)mine, .sent = c->sent[r] };
+        memcpy(word->said, c->said, sizeof word->said);
         if (r == c->rank)
-            c->met[r] = word;
+            c->met[r] = *word;
         else
-            adx_mpi_say(c, r, ADX_MPI_MEET, word);
+            adx_mpi_send_word(c, r, ADX_MPI_MEET, word, &c->told[c->size + r]);
     }
     for (int r = 0; r < c->size && !c->broken; r++) {
         if (c->met[r].epoch == 0)
             c->met[r] = adx_mpi_await_word(c, r, ADX_MPI_MEET);
         worst = adx_mpi_worse(worst, c->met[r].status);
     }
+    adx_mpi_finished(c, (size_t)c->size, c->told + c->size, true);
     return c->broken ? ADREV_EREMOTE : (ad_status)worst;
+}
+
+// Whether rank r says words with this tag to this one.
+static bool adx_mpi_is_told(const ad_mpi *c, int r, int tag)
+{
+    return r != c->rank
+        && (tag == ADX_MPI_NOTE || (tag == ADX_MPI_DONE && c->rank == 0)
+            || (tag == ADX_MPI_CALL && (r + 1) % c->size == c->rank));
+}
+
+// Reads what others have said up to this agreement, and waits until they have
+// read what this rank has said.
+static void adx_mpi_hear_rest(ad_mpi *c)
+{
+    for (int r = 0; r < c->size; r++)
+        for (int tag = 0; tag < ADX_MPI_SAID; tag++)
+            while (!c->broken && adx_mpi_is_told(c, r, tag)
+                   && c->heard[tag * c->size + r] < c->met[r].said[tag])
+                adx_mpi_await_word(c, r, tag);
+    adx_mpi_finished(c, (size_t)c->size, c->told, true);
+    adx_mpi_finished(c, ADX_MPI_SAID, c->saying, true);
 }
 
 // With ADREV_DEBUG: whether all messages that were sent here have been taken.
@@ -991,6 +1042,7 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
         if (!ADREV_DEBUG)
             adx_mpi_meet(c, mine);
         adx_mpi_drain(c);
+        adx_mpi_hear_rest(c);
     }
     if (mine == ADREV_OK && worst != ADREV_OK && !c->broken) {
         mine = differ ? ADREV_ESHAPE : ADREV_EREMOTE;
@@ -1131,7 +1183,7 @@ static bool adx_mpi_has_gone(ad_mpi *c, int rank)
     adx_mpi_word *met = &c->met[rank];
     if (met->epoch == 0
         && adx_mpi_arrived(c, c->control, rank, ADX_MPI_MEET, &status))
-        *met = adx_mpi_read_word(c, rank, ADX_MPI_MEET);
+        *met = adx_mpi_hear(c, rank, ADX_MPI_MEET);
     return met->epoch != 0 && met->status == ADREV_OK;
 }
 
@@ -1239,7 +1291,9 @@ static void adx_mpi_free_memory(ad_mpi *c)
     adx_drop(&memory, c->met);
     adx_drop(&memory, c->sent);
     adx_drop(&memory, c->taken);
+    adx_drop(&memory, c->meeting);
     adx_drop(&memory, c->told);
+    adx_drop(&memory, c->heard);
     adx_drop(&memory, c->cut);
     adx_drop(&memory, c->cut_next);
     adx_drop(&memory, c->done);
@@ -1276,11 +1330,14 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->rank = rank;
     c->size = size;
     c->why = ad_message(ADREV_OK);
-    c->saying = MPI_REQUEST_NULL;
+    for (int i = 0; i < ADX_MPI_SLOTS; i++)
+        c->saying[i] = MPI_REQUEST_NULL;
     c->id_tags = adx_mpi_count_tags();
     c->met = (adx_mpi_word *)adx_take(memory, n, sizeof *c->met);
     c->sent = (uint64_t *)adx_take(memory, n, sizeof *c->sent);
     c->taken = (uint64_t *)adx_take(memory, n, sizeof *c->taken);
+    c->meeting = (adx_mpi_word *)adx_take(memory, n, sizeof *c->meeting);
+    c->heard = (uint64_t *)adx_take(memory, ADX_MPI_SAID * n, sizeof *c->heard);
     c->told = (MPI_Request *)adx_take(memory, 2 * n, sizeof *c->told);
     c->cut = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut);
     c->cut_next = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut_next);
@@ -1288,7 +1345,8 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->next_id = (uint32_t *)adx_take(memory, n, sizeof *c->next_id);
     c->keys = (uint64_t *)adx_take(memory, 2 * n, sizeof *c->keys);
     c->spare = (ad_real *)adx_take(memory, ADREV_MPI_PIECE, sizeof *c->spare);
-    if (c->met == NULL || c->sent == NULL || c->taken == NULL
+    if (c->meeting == NULL || c->heard == NULL
+        || c->met == NULL || c->sent == NULL || c->taken == NULL
         || c->told == NULL || c->cut == NULL || c->cut_next == NULL
         || c->done == NULL || c->next_id == NULL || c->keys == NULL
         || c->spare == NULL) {
@@ -1297,6 +1355,7 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     }
     memset(c->met, 0, n * sizeof *c->met);
     memset(c->sent, 0, n * sizeof *c->sent);
+    memset(c->heard, 0, ADX_MPI_SAID * n * sizeof *c->heard);
     memset(c->taken, 0, n * sizeof *c->taken);
     memset(c->next_id, 0, n * sizeof *c->next_id);
     memset(c->keys, 0, 2 * n * sizeof *c->keys);
@@ -1361,15 +1420,6 @@ ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm)
 }
 #endif
 
-// What others said that nobody has read: their notes, and their progress.
-static void adx_mpi_read_rest(ad_mpi *c)
-{
-    MPI_Status status;
-    while (adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE, MPI_ANY_TAG,
-                           &status))
-        adx_mpi_read_word(c, status.MPI_SOURCE, status.MPI_TAG);
-}
-
 // Whether MPI has done with n requests, as far as it still says so.
 static bool adx_mpi_has_done(size_t n, MPI_Request request[])
 {
@@ -1391,7 +1441,7 @@ static bool adx_mpi_free_going(ad_mpi *c)
         c->going = p->next;
         adx_drop(&c->memory, p);
     }
-    return adx_mpi_has_done(1, &c->saying)
+    return adx_mpi_has_done(ADX_MPI_SLOTS, c->saying)
         && adx_mpi_has_done(2 * (size_t)c->size, c->told);
 }
 
@@ -1404,9 +1454,7 @@ ADX_API void ad_mpi_free(ad_mpi *c)
     adx_mpi_stop(c, ADREV_EREMOTE, NULL);
     ad_ignore(adx_mpi_agree(c, ADREV_EREMOTE, 0, false));
     if (!c->broken) {
-        adx_mpi_finished(c, 2 * (size_t)c->size, c->told, true);
         adx_mpi_ok(c, MPI_Barrier(c->control));
-        adx_mpi_read_rest(c);
         MPI_Comm_free(&c->data);
         MPI_Comm_free(&c->control);
     }
@@ -1845,6 +1893,7 @@ static ad_status adx_mpi_part(const adx_mpi_task *k, ad_tape *t, uint64_t i,
                               const ad_rev in[], ad_real v[])
 {
     size_t g = k->length - 2;
+    ad_use(t);                  // ad_mpi_watch_fn may have left another one
     ad_rev y = k->f((size_t)i, in, k->ctx);
     ad_use(t);
     ad_status status = adx_check_results(t, 1, &y);
@@ -2119,6 +2168,19 @@ static ad_status adx_mpi_do_task(adx_mpi_task *k, ad_real **all)
     return status;
 }
 
+// Tells the user that all is done. As before, no call of an ad_mpi works there:
+// other ranks make none.
+static void adx_mpi_tell_last(ad_mpi *c, size_t parts)
+{
+    if (c->watch == NULL || c->rank != 0)
+        return;
+    ad_tape *before = ad_use(NULL);
+    c->summing = true;
+    c->watch(parts, parts, c->watch_user);
+    c->summing = false;
+    ad_use(before);
+}
+
 // Gives the sum to the user; the cuts of the next call are those of now.
 static void adx_mpi_deliver(const adx_mpi_task *k, const ad_real all[],
                             ad_real *y, ad_real g[])
@@ -2130,8 +2192,7 @@ static void adx_mpi_deliver(const adx_mpi_task *k, const ad_real all[],
         memcpy(g, all, k->n * sizeof *g);
     memcpy(c->cut, c->cut_next, ((size_t)c->size + 1) * sizeof *c->cut);
     c->parts = c->balance ? k->parts : 0;
-    if (c->watch != NULL && c->rank == 0)
-        c->watch((size_t)k->parts, (size_t)k->parts, c->watch_user);
+    adx_mpi_tell_last(c, (size_t)k->parts);
 }
 
 ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
@@ -2178,8 +2239,8 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
  *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY adx_mpi_kind ADX_MPI_SEND ADX_MPI_HALO
  *           ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER ADX_MPI_SCATTER
  *           ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL adx_mpi_link
- *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_meet_call
- *           adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
+ *           adx_mpi_spoil adx_mpi_fail adx_mpi_refuse adx_mpi_enter
+ *           adx_mpi_meet_call adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
  *           adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
  *           adx_mpi_asked adx_mpi_is_asked adx_mpi_external adx_mpi_record
  *           adx_mpi_run_exchange
@@ -2246,9 +2307,11 @@ ADX_COLD static ad_status adx_mpi_refuse(ad_mpi *c, size_t m, ad_rev y[])
 static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
 {
     ad_tape *t = adx_now.tape;
-    if (c == NULL)
+    if (c == NULL) {
+        adx_mpi_spoil(m, y);
         return ad_fail(ADREV_ENOTAPE, "a statement with messages: ad_mpi is "
                        "NULL");
+    }
     ad_status status = adx_mpi_ready(c);
     if (status != ADREV_OK) {
         adx_mpi_spoil(m, y);
@@ -2256,27 +2319,34 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
     }
     if (adx_always_status() != ADREV_OK)
         return adx_mpi_fail(c, t->status, ad_tape_reason(t), m, y);
+    if (!adx_mpi_look(c))       // first: what is wrong may come from that failure
+        return adx_mpi_refuse(c, m, y);
     if (wrong)
         return adx_mpi_fail(c, ADREV_ESHAPE, "a message: an array, a rank or a "
                             "length is impossible", m, y);
-    if (!adx_mpi_look(c))
-        return adx_mpi_refuse(c, m, y);
     c->why = ad_message(ADREV_OK);
     return ADREV_OK;
 }
 
 // With ADREV_DEBUG: whether the rank before this one makes the same collective
 // call. If any two ranks make different ones, so do two neighbours in this ring.
+// Its own word may be read later: it waits for that before it says the next one.
 static bool adx_mpi_same_call(ad_mpi *c, uint64_t print)
 {
     MPI_Status status;
     int before = (c->rank + c->size - 1) % c->size;
+    for (unsigned looks = 0; !adx_mpi_finished(c, 1, &c->saying[ADX_MPI_CALL],
+                                               false); looks++) {
+        if (!adx_mpi_look(c))
+            return false;
+        adx_mpi_rest(c, looks);
+    }
     adx_mpi_say(c, (c->rank + 1) % c->size, ADX_MPI_CALL,
                 (adx_mpi_word){ .epoch = c->epoch, .print = print });
     for (unsigned looks = 0;; looks++) {
         bool gone = adx_mpi_has_gone(c, before);
         if (adx_mpi_arrived(c, c->control, before, ADX_MPI_CALL, &status)) {
-            adx_mpi_word word = adx_mpi_read_word(c, before, ADX_MPI_CALL);
+            adx_mpi_word word = adx_mpi_hear(c, before, ADX_MPI_CALL);
             if (word.epoch == c->epoch)
                 return word.print == print;
         } else if (!adx_mpi_look(c) || gone)
@@ -2423,9 +2493,12 @@ static ADX_THREAD ad_mpi *adx_mpi_asked;
 
 // Whether statements of c can be swept now. Those of another one than that of
 // the query cannot: nobody would notice there if a rank failed.
-static bool adx_mpi_is_asked(const ad_mpi *c)
+static bool adx_mpi_is_asked(ad_mpi *c)
 {
-    if (adx_mpi_asked != NULL && adx_mpi_asked != c)
+    if (adx_mpi_asked == NULL)
+        c->why = "statements with messages are swept by ad_mpi_gradient and its "
+                 "kin";
+    else if (adx_mpi_asked != c)
         adx_mpi_stop(adx_mpi_asked, ADREV_EEXTERNAL, "a recording has statements "
                      "of another ad_mpi than that of the query");
     return adx_mpi_asked == c;
@@ -2688,16 +2761,21 @@ static void adx_mpi_free_request(ad_mpi_request *r)
     adx_drop(&c->memory, r);
 }
 
-// Takes the messages of a request. False: a rank has failed, now or since it was
-// started.
+// Whether it was started before a failure, which all ranks know and which ended
+// it: so it stops nobody, and the tape records on.
+static bool adx_mpi_has_ended(const ad_mpi_request *r)
+{
+    ad_mpi *c = r->c;
+    if (r->exchange == NULL || r->failures == c->failures)
+        return false;
+    c->why = "what is waited for was started before a failure, which ended it";
+    return true;
+}
+
+// Takes the messages of a request. False: a rank has failed.
 static bool adx_mpi_complete(ad_mpi_request *r)
 {
     ad_mpi *c = r->c;
-    if (r->failures != c->failures) {
-        adx_mpi_stop(c, ADREV_EREMOTE, "what is waited for was started before a "
-                     "failure, which ended it");
-        return false;
-    }
     for (size_t i = 0; i < r->exchange->links; i++) {
         const adx_mpi_link *k = &r->exchange->link[i];
         if (k->receives
@@ -2773,6 +2851,11 @@ ADX_API ad_status ad_mpi_wait(ad_mpi *c, ad_mpi_request **request)
     if (status == ADREV_OK && r->exchange == NULL) {
         adx_mpi_free_request(r);
         return ADREV_OK;
+    }
+    if (status == ADREV_OK && adx_mpi_has_ended(r)) {
+        adx_mpi_spoil(r->m, r->y);
+        adx_mpi_free_request(r);
+        return ADREV_EREMOTE;
     }
     if (status != ADREV_OK || !adx_mpi_complete(r))
         return adx_mpi_give_up(r, r->y);
@@ -2981,17 +3064,20 @@ ADX_API ad_status ad_mpi_halo_finish(ad_mpi *c, ad_mpi_request **request,
         return status;
     *request = NULL;
     ad_rev *y = (ad_rev *)adx_take(&c->memory, r->m, sizeof *y);
+    bool ended = y != NULL && status == ADREV_OK && adx_mpi_has_ended(r);
     if (y == NULL)
         adx_mpi_stop(c, ADREV_ENOMEM, NULL);
-    if (y == NULL || status != ADREV_OK || !adx_mpi_complete(r))
+    if (ended) {
+        adx_mpi_spoil(r->m, y);
+        status = ADREV_EREMOTE;
+    } else if (y == NULL || status != ADREV_OK || !adx_mpi_complete(r))
         status = adx_mpi_refuse(c, 0, NULL);
     else {
         status = adx_mpi_record(r->exchange, 0, NULL, r->m, r->v, y);
         r->exchange = NULL;
     }
-    if (status == ADREV_OK)
-        for (size_t i = 0; i < r->m; i++)
-            x[r->to[i]] = y[i];
+    for (size_t i = 0; i < r->m && (ended || status == ADREV_OK); i++)
+        x[r->to[i]] = y[i];
     adx_drop(&c->memory, y);
     adx_mpi_free_request(r);
     return status;

@@ -9,20 +9,21 @@
  * program does after an error. An agreement ends an epoch: all ranks learn the
  * worst status. If it is not ADREV_OK, they tell each other how many messages
  * with numbers they have sent in all, and throw away those that nobody has
- * taken. So nothing is left of what failed.
+ * taken; so they do with what they have said. So nothing is left of what failed.
+ * Nobody waits for words of his to be read before he has read those of others:
+ * MPI need not keep any.
  *
  * Who looks for notes also tells of the progress of a sum, if that is wanted.
  *
  * Where an MPI function fails, there are no agreements any more: see
  * adx_mpi_break (mpi/context). Whoever waits looks for that, too.
  *
- * A note says in which epoch it was sent. One that is read late does not count.
- * One can also come early: from a rank that fails right after an agreement, to
- * one that still waits in it. So nobody reads notes in an agreement; those of
- * the next epoch are there when it has begun.
+ * A note can come early: from a rank that fails right after an agreement, to one
+ * that still waits in it. So as many notes are read in an agreement as the rank
+ * says that it has sent; those of the next epoch are there when it has begun.
  *
  *   needs   tape/memory mpi/api mpi/context
- *   offers  adx_mpi_say adx_mpi_read_word adx_mpi_stop adx_mpi_begin_watch
+ *   offers  adx_mpi_say adx_mpi_hear adx_mpi_stop adx_mpi_begin_watch
  *           adx_mpi_look adx_mpi_reap adx_mpi_agree
  * ========================================================================== */
 
@@ -35,17 +36,22 @@ static void adx_mpi_send_word(ad_mpi *c, int to, int tag,
                             c->control, request));
 }
 
-// The same for a word that nobody needs longer.
+// Says a word with a tag below ADX_MPI_SLOTS. The one before with this tag must
+// have been read: c->saying[tag].
 static void adx_mpi_say(ad_mpi *c, int to, int tag, adx_mpi_word word)
 {
-    c->said = word;
-    adx_mpi_send_word(c, to, tag, &c->said, &c->saying);
-    adx_mpi_finished(c, 1, &c->saying, true);
+    c->word[tag] = word;
+    if (tag < ADX_MPI_SAID)
+        c->said[tag]++;
+    adx_mpi_send_word(c, to, tag, &c->word[tag], &c->saying[tag]);
 }
 
-static adx_mpi_word adx_mpi_read_word(ad_mpi *c, int from, int tag)
+// Reads a word that has arrived.
+static adx_mpi_word adx_mpi_hear(ad_mpi *c, int from, int tag)
 {
     adx_mpi_word word = {0};
+    if (tag < ADX_MPI_SAID)
+        c->heard[tag * c->size + from]++;
     adx_mpi_ok(c, MPI_Recv(&word, ADX_MPI_WORDS, MPI_UINT64_T, from, tag,
                            c->control, MPI_STATUS_IGNORE));
     return word;
@@ -61,15 +67,13 @@ ADX_COLD static void adx_mpi_stop(ad_mpi *c, ad_status status, const char *why)
         return;                 // they know
     c->why = why == NULL ? ad_message(status) : why;
     c->stopped = true;
-    size_t which = c->epoch % 2;
-    MPI_Request *request = c->told + which * (size_t)c->size;
-    adx_mpi_finished(c, (size_t)c->size, request, true);
-    c->note[which] = (adx_mpi_word){ .epoch = c->epoch,
-                                     .status = (uint64_t)status };
+    c->said[ADX_MPI_NOTE]++;
+    c->word[ADX_MPI_NOTE] = (adx_mpi_word){ .epoch = c->epoch,
+                                            .status = (uint64_t)status };
     for (int r = 0; r < c->size && !c->broken; r++)
         if (r != c->rank)
-            adx_mpi_send_word(c, r, ADX_MPI_NOTE, &c->note[which],
-                              &request[r]);
+            adx_mpi_send_word(c, r, ADX_MPI_NOTE, &c->word[ADX_MPI_NOTE],
+                              &c->told[r]);
 }
 
 /* --- progress of a sum --------------------------------------------------- */
@@ -91,9 +95,12 @@ static void adx_mpi_begin_watch(ad_mpi *c, uint64_t parts)
     c->watch_told = MPI_Wtime();
 }
 
-// The other ranks tell rank 0 how many parts they have done.
+// The other ranks tell rank 0 how many parts they have done, if it has read what
+// they told it before.
 static void adx_mpi_tell_first(ad_mpi *c)
 {
+    if (!adx_mpi_finished(c, 1, &c->saying[ADX_MPI_DONE], false))
+        return;
     adx_mpi_say(c, 0, ADX_MPI_DONE, (adx_mpi_word){
         .epoch = c->epoch, .status = c->done[c->rank] });
 }
@@ -104,8 +111,7 @@ static void adx_mpi_tell_user(ad_mpi *c)
     MPI_Status status;
     while (!c->broken && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE,
                                          ADX_MPI_DONE, &status)) {
-        adx_mpi_word word = adx_mpi_read_word(c, status.MPI_SOURCE,
-                                              ADX_MPI_DONE);
+        adx_mpi_word word = adx_mpi_hear(c, status.MPI_SOURCE, ADX_MPI_DONE);
         if (word.epoch == c->epoch)
             c->done[status.MPI_SOURCE] = word.status;
     }
@@ -147,8 +153,7 @@ static bool adx_mpi_look(ad_mpi *c)
         adx_mpi_tell(c);
     while (!c->broken && adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE,
                                          ADX_MPI_NOTE, &status)) {
-        adx_mpi_word note = adx_mpi_read_word(c, status.MPI_SOURCE,
-                                              ADX_MPI_NOTE);
+        adx_mpi_word note = adx_mpi_hear(c, status.MPI_SOURCE, ADX_MPI_NOTE);
         if (note.epoch == c->epoch && !c->stopped) {
             c->stopped = true;
             c->why = ad_message(ADREV_EREMOTE);
@@ -202,13 +207,20 @@ static adx_mpi_word adx_mpi_await_word(ad_mpi *c, int from, int tag)
     unsigned looks = 0;
     while (!c->broken && !adx_mpi_arrived(c, c->control, from, tag, &status))
         adx_mpi_rest(c, looks++);
-    return c->broken ? (adx_mpi_word){0} : adx_mpi_read_word(c, from, tag);
+    return c->broken ? (adx_mpi_word){0} : adx_mpi_hear(c, from, tag);
 }
 
 // The worse of two. ADREV_EREMOTE only says that there is a worse one.
 static uint64_t adx_mpi_worse(uint64_t a, uint64_t b)
 {
     return a == ADREV_OK || (a == ADREV_EREMOTE && b != ADREV_OK) ? b : a;
+}
+
+// Says a word of the tree. Whoever it is for waits for it, now or soon.
+static void adx_mpi_pass(ad_mpi *c, int to, adx_mpi_word word)
+{
+    adx_mpi_say(c, to, ADX_MPI_TREE, word);
+    adx_mpi_finished(c, 1, &c->saying[ADX_MPI_TREE], true);
 }
 
 // The worst status of all ranks, by a binomial tree; and whether one asks for
@@ -227,36 +239,61 @@ static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
             word.sent |= other.sent | (other.print != print);
         }
     if (c->rank != 0 && !c->broken) {
-        adx_mpi_say(c, c->rank - step, ADX_MPI_TREE, word);
+        adx_mpi_pass(c, c->rank - step, word);
         word = adx_mpi_await_word(c, c->rank - step, ADX_MPI_TREE);
     }
     for (step /= 2; step > 0 && !c->broken; step /= 2)
         if (c->rank + step < c->size)
-            adx_mpi_say(c, c->rank + step, ADX_MPI_TREE, word);
+            adx_mpi_pass(c, c->rank + step, word);
     *differ = word.sent != 0 && word.status == ADREV_OK;
     return c->broken ? ADREV_EREMOTE
          : *differ ? ADREV_ESHAPE : (ad_status)word.status;
 }
 
-// Tells every rank how many messages it was sent, and waits for all of them.
+// Tells every rank how many messages it was sent, and how many words, and waits
+// for all of them.
 // Returns the worst status that one of them has.
 static ad_status adx_mpi_meet(ad_mpi *c, ad_status mine)
 {
     uint64_t worst = (uint64_t)mine;
     for (int r = 0; r < c->size && !c->broken; r++) {
-        adx_mpi_word word = { .epoch = c->epoch + 1, .status = (uint64_t)mine,
-                              .sent = c->sent[r] };
+        adx_mpi_word *word = &c->meeting[r];
+        *word = (adx_mpi_word){ .epoch = c->epoch + 1,
+                                .status = (uint64_t)mine, .sent = c->sent[r] };
+        memcpy(word->said, c->said, sizeof word->said);
         if (r == c->rank)
-            c->met[r] = word;
+            c->met[r] = *word;
         else
-            adx_mpi_say(c, r, ADX_MPI_MEET, word);
+            adx_mpi_send_word(c, r, ADX_MPI_MEET, word, &c->told[c->size + r]);
     }
     for (int r = 0; r < c->size && !c->broken; r++) {
         if (c->met[r].epoch == 0)
             c->met[r] = adx_mpi_await_word(c, r, ADX_MPI_MEET);
         worst = adx_mpi_worse(worst, c->met[r].status);
     }
+    adx_mpi_finished(c, (size_t)c->size, c->told + c->size, true);
     return c->broken ? ADREV_EREMOTE : (ad_status)worst;
+}
+
+// Whether rank r says words with this tag to this one.
+static bool adx_mpi_is_told(const ad_mpi *c, int r, int tag)
+{
+    return r != c->rank
+        && (tag == ADX_MPI_NOTE || (tag == ADX_MPI_DONE && c->rank == 0)
+            || (tag == ADX_MPI_CALL && (r + 1) % c->size == c->rank));
+}
+
+// Reads what others have said up to this agreement, and waits until they have
+// read what this rank has said.
+static void adx_mpi_hear_rest(ad_mpi *c)
+{
+    for (int r = 0; r < c->size; r++)
+        for (int tag = 0; tag < ADX_MPI_SAID; tag++)
+            while (!c->broken && adx_mpi_is_told(c, r, tag)
+                   && c->heard[tag * c->size + r] < c->met[r].said[tag])
+                adx_mpi_await_word(c, r, tag);
+    adx_mpi_finished(c, (size_t)c->size, c->told, true);
+    adx_mpi_finished(c, ADX_MPI_SAID, c->saying, true);
 }
 
 // With ADREV_DEBUG: whether all messages that were sent here have been taken.
@@ -296,6 +333,7 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
         if (!ADREV_DEBUG)
             adx_mpi_meet(c, mine);
         adx_mpi_drain(c);
+        adx_mpi_hear_rest(c);
     }
     if (mine == ADREV_OK && worst != ADREV_OK && !c->broken) {
         mine = differ ? ADREV_ESHAPE : ADREV_EREMOTE;

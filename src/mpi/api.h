@@ -59,7 +59,7 @@ typedef bool ad_mpi_watch_fn(size_t done, size_t parts, void *user);
 //                is out of memory; MPI is not initialised; the files with
 //                ADREV_IMPLEMENTATION were compiled with other switches; it is
 //                an intercommunicator
-//   memory       1 MiB, and 130 bytes for each rank
+//   memory       1 MiB, and 220 bytes for each rank
 //   see          docs/mpi.md, tests/mpi/grad.c
 ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm);
 
@@ -132,7 +132,10 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //                of these on another rank
 //   cost         of each part, recording and sweep, and an addition of n
 //                numbers; then the sum over ranks (ADREV_MPI_SLICE)
-//   memory       the tape of one part; up to 2 log2(parts) vectors of n numbers
+//   memory       the tape of one part; up to 2 log2(parts) vectors of n numbers.
+//                With a pool both for each thread, and the vectors for each of
+//                4 chunks a thread; and a copy of each vector that is sent,
+//                until it is taken
 //   see          ad_mpi_range, docs/mpi.md
 ADX_TRY ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
                               void *ctx, size_t n, const ad_real x[],
@@ -150,7 +153,8 @@ ADX_API void ad_mpi_balance(ad_mpi *c, bool on);
 
 // Has rank 0 told how many parts all ranks have done, about every `seconds`,
 // between two of its own parts and while it waits. NULL: nobody is told.
-// On all ranks; only rank 0 is told.
+// On all ranks; only rank 0 is told. The function may use a tape of its own; calls
+// of an ad_mpi fail there (ADREV_EBUSY).
 ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
                           void *user);
 
@@ -163,11 +167,12 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * for itself where the program did not.
  *
  * Sweep by ad_mpi_gradient and its kin: in other sweeps these statements fail
- * (ADREV_EEXTERNAL), and so do those of another ad_mpi than that of the query:
- * a recording has one. They may stand in ad_checkpoint and ad_scan, if all ranks
- * run the same steps, with the same schedule. Recorded functions and maps refuse
- * them (ADREV_EHOOK), so there are no second derivatives across ranks; branches
- * of a fork and parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
+ * (ADREV_EEXTERNAL; ad_mpi_reason says so), and so do those of another ad_mpi
+ * than that of the query: a recording has one. They may stand in ad_checkpoint
+ * and ad_scan, if all ranks run the same steps, with the same schedule. Recorded
+ * functions and maps refuse them (ADREV_EHOOK), so no query gives second
+ * derivatives across ranks; docs/mpi.md has a way to H v. Branches of a fork and
+ * parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
  *
  * All return, and leave on the tape if they fail, in which case results are NaN
  * (but x of a halo or a broadcast may stay as it was):
@@ -178,7 +183,9 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  *                    another length, or is of another statement
  *   ADREV_ENOMEM     also for messages that are under way
  *   ADREV_EHOOK, ADREV_EBUSY     where such a statement cannot be
- *   ADREV_EREMOTE    another rank failed
+ *   ADREV_EREMOTE    another rank failed. What was started before a failure ends
+ *                    so, too, if it is waited for after the agreement; but then
+ *                    the tape is well, and no rank is stopped
  *   the status of a tape that failed before, which ends the call on all ranks
  *
  * Memory: about 150 bytes, 64 for each message, 4 for each number that is sent

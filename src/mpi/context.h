@@ -13,25 +13,27 @@
  *
  *   needs   parallel/pool mpi/api
  *   offers  adx_mpi_word ADX_MPI_WORDS ADX_MPI_BY_ID ADX_MPI_ID_TAGS
- *           ADX_MPI_LAST_ID ADX_MPI_NOTE ADX_MPI_TREE ADX_MPI_MEET
- *           ADX_MPI_DONE ADX_MPI_CALL adx_mpi_parcel adx_mpi_exchange
- *           adx_mpi_flag adx_mpi_count adx_mpi_real adx_mpi_ok adx_mpi_arrived
- *           adx_mpi_rest adx_mpi_finished adx_mpi_status_of ADX_MPI_APART
- *           adx_mpi_in_part adx_mpi_is_apart adx_mpi_ready
+ *           ADX_MPI_LAST_ID ADX_MPI_NOTE ADX_MPI_DONE ADX_MPI_CALL
+ *           ADX_MPI_SAID ADX_MPI_TREE ADX_MPI_SLOTS ADX_MPI_MEET
+ *           adx_mpi_parcel adx_mpi_exchange adx_mpi_flag adx_mpi_count
+ *           adx_mpi_real adx_mpi_ok adx_mpi_arrived adx_mpi_rest
+ *           adx_mpi_finished adx_mpi_status_of ADX_MPI_APART adx_mpi_in_part
+ *           adx_mpi_is_apart adx_mpi_ready
  * ========================================================================== */
 
-// What ranks tell each other about themselves, as four words.
+// What ranks tell each other about themselves, as seven words.
 typedef struct adx_mpi_word {
     uint64_t epoch;             // of the one who says it
     uint64_t status;
     uint64_t print;             // what is asked for, and its sizes
     uint64_t sent;              // messages with numbers, to the one who is told
+    uint64_t said[3];           // words with the tags below ADX_MPI_SAID
 } adx_mpi_word;
 
-#define ADX_MPI_WORDS 4
+#define ADX_MPI_WORDS 7
 
 _Static_assert(sizeof(adx_mpi_word) == ADX_MPI_WORDS * sizeof(uint64_t),
-               "adx_mpi_word must be four words without gaps");
+               "adx_mpi_word must be seven words without gaps");
 _Static_assert(ADREV_MPI_PIECE <= 100000000,
                "ADREV_MPI_PIECE is out of range");
 
@@ -47,11 +49,14 @@ _Static_assert(ADREV_MPI_PIECE <= 100000000,
 
 // Tags of the second communicator.
 enum {
-    ADX_MPI_NOTE,               // the rank has failed
-    ADX_MPI_TREE,               // up and down the tree of an agreement
-    ADX_MPI_MEET,               // how many messages the rank has sent
-    ADX_MPI_DONE,               // parts that it has done
-    ADX_MPI_CALL,               // the collective statement that it makes
+    ADX_MPI_NOTE,               // the rank has failed: to all others
+    ADX_MPI_DONE,               // parts that it has done: to rank 0
+    ADX_MPI_CALL,               // the collective statement that it makes: to
+                                // the next rank
+    ADX_MPI_SAID,               // up to here words that need not be read soon
+    ADX_MPI_TREE = ADX_MPI_SAID,    // up and down the tree of an agreement
+    ADX_MPI_SLOTS,              // up to here one of each can be under way
+    ADX_MPI_MEET = ADX_MPI_SLOTS,   // how many messages the rank has sent
     ADX_MPI_BROKEN              // MPI has failed there, or it was told so
 };
 
@@ -109,10 +114,12 @@ struct ad_mpi {
     uint64_t *sent;             // [size] messages with numbers, to each rank
     uint64_t *taken;            // [size] from each rank
     uint64_t messages;          // of statements, sweeps and sums
-    MPI_Request *told;          // [2*size] notes of this epoch and the last one
-    adx_mpi_word note[2];
-    MPI_Request saying;         // what this rank has said last
-    adx_mpi_word said;
+    adx_mpi_word *meeting;      // [size] what this rank said to them then
+    MPI_Request *told;          // [2*size] notes of this epoch; then `meeting`
+    MPI_Request saying[ADX_MPI_SLOTS];  // words that may not have been read yet
+    adx_mpi_word word[ADX_MPI_SLOTS];   // they, by tag; and the note
+    uint64_t said[ADX_MPI_SAID];    // how many, by tag
+    uint64_t *heard;            // [ADX_MPI_SAID*size] how many were read here
     adx_mpi_parcel *going;      // messages that may not have been taken yet
     size_t going_numbers;
     ad_real *spare;             // [ADREV_MPI_PIECE] fronts, and what is thrown

@@ -106,16 +106,21 @@ static void adx_mpi_free_request(ad_mpi_request *r)
     adx_drop(&c->memory, r);
 }
 
-// Takes the messages of a request. False: a rank has failed, now or since it was
-// started.
+// Whether it was started before a failure, which all ranks know and which ended
+// it: so it stops nobody, and the tape records on.
+static bool adx_mpi_has_ended(const ad_mpi_request *r)
+{
+    ad_mpi *c = r->c;
+    if (r->exchange == NULL || r->failures == c->failures)
+        return false;
+    c->why = "what is waited for was started before a failure, which ended it";
+    return true;
+}
+
+// Takes the messages of a request. False: a rank has failed.
 static bool adx_mpi_complete(ad_mpi_request *r)
 {
     ad_mpi *c = r->c;
-    if (r->failures != c->failures) {
-        adx_mpi_stop(c, ADREV_EREMOTE, "what is waited for was started before a "
-                     "failure, which ended it");
-        return false;
-    }
     for (size_t i = 0; i < r->exchange->links; i++) {
         const adx_mpi_link *k = &r->exchange->link[i];
         if (k->receives
@@ -191,6 +196,11 @@ ADX_API ad_status ad_mpi_wait(ad_mpi *c, ad_mpi_request **request)
     if (status == ADREV_OK && r->exchange == NULL) {
         adx_mpi_free_request(r);
         return ADREV_OK;
+    }
+    if (status == ADREV_OK && adx_mpi_has_ended(r)) {
+        adx_mpi_spoil(r->m, r->y);
+        adx_mpi_free_request(r);
+        return ADREV_EREMOTE;
     }
     if (status != ADREV_OK || !adx_mpi_complete(r))
         return adx_mpi_give_up(r, r->y);
@@ -399,17 +409,20 @@ ADX_API ad_status ad_mpi_halo_finish(ad_mpi *c, ad_mpi_request **request,
         return status;
     *request = NULL;
     ad_rev *y = (ad_rev *)adx_take(&c->memory, r->m, sizeof *y);
+    bool ended = y != NULL && status == ADREV_OK && adx_mpi_has_ended(r);
     if (y == NULL)
         adx_mpi_stop(c, ADREV_ENOMEM, NULL);
-    if (y == NULL || status != ADREV_OK || !adx_mpi_complete(r))
+    if (ended) {
+        adx_mpi_spoil(r->m, y);
+        status = ADREV_EREMOTE;
+    } else if (y == NULL || status != ADREV_OK || !adx_mpi_complete(r))
         status = adx_mpi_refuse(c, 0, NULL);
     else {
         status = adx_mpi_record(r->exchange, 0, NULL, r->m, r->v, y);
         r->exchange = NULL;
     }
-    if (status == ADREV_OK)
-        for (size_t i = 0; i < r->m; i++)
-            x[r->to[i]] = y[i];
+    for (size_t i = 0; i < r->m && (ended || status == ADREV_OK); i++)
+        x[r->to[i]] = y[i];
     adx_drop(&c->memory, y);
     adx_mpi_free_request(r);
     return status;

@@ -42,6 +42,7 @@ static ad_status adx_mpi_part(const adx_mpi_task *k, ad_tape *t, uint64_t i,
                               const ad_rev in[], ad_real v[])
 {
     size_t g = k->length - 2;
+    ad_use(t);                  // ad_mpi_watch_fn may have left another one
     ad_rev y = k->f((size_t)i, in, k->ctx);
     ad_use(t);
     ad_status status = adx_check_results(t, 1, &y);
@@ -316,6 +317,19 @@ static ad_status adx_mpi_do_task(adx_mpi_task *k, ad_real **all)
     return status;
 }
 
+// Tells the user that all is done. As before, no call of an ad_mpi works there:
+// other ranks make none.
+static void adx_mpi_tell_last(ad_mpi *c, size_t parts)
+{
+    if (c->watch == NULL || c->rank != 0)
+        return;
+    ad_tape *before = ad_use(NULL);
+    c->summing = true;
+    c->watch(parts, parts, c->watch_user);
+    c->summing = false;
+    ad_use(before);
+}
+
 // Gives the sum to the user; the cuts of the next call are those of now.
 static void adx_mpi_deliver(const adx_mpi_task *k, const ad_real all[],
                             ad_real *y, ad_real g[])
@@ -327,8 +341,7 @@ static void adx_mpi_deliver(const adx_mpi_task *k, const ad_real all[],
         memcpy(g, all, k->n * sizeof *g);
     memcpy(c->cut, c->cut_next, ((size_t)c->size + 1) * sizeof *c->cut);
     c->parts = c->balance ? k->parts : 0;
-    if (c->watch != NULL && c->rank == 0)
-        c->watch((size_t)k->parts, (size_t)k->parts, c->watch_user);
+    adx_mpi_tell_last(c, (size_t)k->parts);
 }
 
 ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,

@@ -125,7 +125,7 @@ static bool adx_mpi_has_gone(ad_mpi *c, int rank)
     adx_mpi_word *met = &c->met[rank];
     if (met->epoch == 0
         && adx_mpi_arrived(c, c->control, rank, ADX_MPI_MEET, &status))
-        *met = adx_mpi_read_word(c, rank, ADX_MPI_MEET);
+        *met = adx_mpi_hear(c, rank, ADX_MPI_MEET);
     return met->epoch != 0 && met->status == ADREV_OK;
 }
 

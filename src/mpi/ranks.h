@@ -23,7 +23,9 @@ static void adx_mpi_free_memory(ad_mpi *c)
     adx_drop(&memory, c->met);
     adx_drop(&memory, c->sent);
     adx_drop(&memory, c->taken);
+    adx_drop(&memory, c->meeting);
     adx_drop(&memory, c->told);
+    adx_drop(&memory, c->heard);
     adx_drop(&memory, c->cut);
     adx_drop(&memory, c->cut_next);
     adx_drop(&memory, c->done);
@@ -60,11 +62,14 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->rank = rank;
     c->size = size;
     c->why = ad_message(ADREV_OK);
-    c->saying = MPI_REQUEST_NULL;
+    for (int i = 0; i < ADX_MPI_SLOTS; i++)
+        c->saying[i] = MPI_REQUEST_NULL;
     c->id_tags = adx_mpi_count_tags();
     c->met = (adx_mpi_word *)adx_take(memory, n, sizeof *c->met);
     c->sent = (uint64_t *)adx_take(memory, n, sizeof *c->sent);
     c->taken = (uint64_t *)adx_take(memory, n, sizeof *c->taken);
+    c->meeting = (adx_mpi_word *)adx_take(memory, n, sizeof *c->meeting);
+    c->heard = (uint64_t *)adx_take(memory, ADX_MPI_SAID * n, sizeof *c->heard);
     c->told = (MPI_Request *)adx_take(memory, 2 * n, sizeof *c->told);
     c->cut = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut);
     c->cut_next = (uint64_t *)adx_take(memory, n + 1, sizeof *c->cut_next);
@@ -72,7 +77,8 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     c->next_id = (uint32_t *)adx_take(memory, n, sizeof *c->next_id);
     c->keys = (uint64_t *)adx_take(memory, 2 * n, sizeof *c->keys);
     c->spare = (ad_real *)adx_take(memory, ADREV_MPI_PIECE, sizeof *c->spare);
-    if (c->met == NULL || c->sent == NULL || c->taken == NULL
+    if (c->meeting == NULL || c->heard == NULL
+        || c->met == NULL || c->sent == NULL || c->taken == NULL
         || c->told == NULL || c->cut == NULL || c->cut_next == NULL
         || c->done == NULL || c->next_id == NULL || c->keys == NULL
         || c->spare == NULL) {
@@ -81,6 +87,7 @@ static ad_mpi *adx_mpi_new_memory(const ad_allocator *memory, int rank,
     }
     memset(c->met, 0, n * sizeof *c->met);
     memset(c->sent, 0, n * sizeof *c->sent);
+    memset(c->heard, 0, ADX_MPI_SAID * n * sizeof *c->heard);
     memset(c->taken, 0, n * sizeof *c->taken);
     memset(c->next_id, 0, n * sizeof *c->next_id);
     memset(c->keys, 0, 2 * n * sizeof *c->keys);
@@ -145,15 +152,6 @@ ADX_API ad_mpi *ad_mpi_new(MPI_Comm comm)
 }
 #endif
 
-// What others said that nobody has read: their notes, and their progress.
-static void adx_mpi_read_rest(ad_mpi *c)
-{
-    MPI_Status status;
-    while (adx_mpi_arrived(c, c->control, MPI_ANY_SOURCE, MPI_ANY_TAG,
-                           &status))
-        adx_mpi_read_word(c, status.MPI_SOURCE, status.MPI_TAG);
-}
-
 // Whether MPI has done with n requests, as far as it still says so.
 static bool adx_mpi_has_done(size_t n, MPI_Request request[])
 {
@@ -175,7 +173,7 @@ static bool adx_mpi_free_going(ad_mpi *c)
         c->going = p->next;
         adx_drop(&c->memory, p);
     }
-    return adx_mpi_has_done(1, &c->saying)
+    return adx_mpi_has_done(ADX_MPI_SLOTS, c->saying)
         && adx_mpi_has_done(2 * (size_t)c->size, c->told);
 }
 
@@ -188,9 +186,7 @@ ADX_API void ad_mpi_free(ad_mpi *c)
     adx_mpi_stop(c, ADREV_EREMOTE, NULL);
     ad_ignore(adx_mpi_agree(c, ADREV_EREMOTE, 0, false));
     if (!c->broken) {
-        adx_mpi_finished(c, 2 * (size_t)c->size, c->told, true);
         adx_mpi_ok(c, MPI_Barrier(c->control));
-        adx_mpi_read_rest(c);
         MPI_Comm_free(&c->data);
         MPI_Comm_free(&c->control);
     }

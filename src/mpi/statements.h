@@ -17,8 +17,8 @@
  *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY adx_mpi_kind ADX_MPI_SEND ADX_MPI_HALO
  *           ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER ADX_MPI_SCATTER
  *           ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL adx_mpi_link
- *           adx_mpi_fail adx_mpi_refuse adx_mpi_enter adx_mpi_meet_call
- *           adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
+ *           adx_mpi_spoil adx_mpi_fail adx_mpi_refuse adx_mpi_enter
+ *           adx_mpi_meet_call adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
  *           adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
  *           adx_mpi_asked adx_mpi_is_asked adx_mpi_external adx_mpi_record
  *           adx_mpi_run_exchange
@@ -85,9 +85,11 @@ ADX_COLD static ad_status adx_mpi_refuse(ad_mpi *c, size_t m, ad_rev y[])
 static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
 {
     ad_tape *t = adx_now.tape;
-    if (c == NULL)
+    if (c == NULL) {
+        adx_mpi_spoil(m, y);
         return ad_fail(ADREV_ENOTAPE, "a statement with messages: ad_mpi is "
                        "NULL");
+    }
     ad_status status = adx_mpi_ready(c);
     if (status != ADREV_OK) {
         adx_mpi_spoil(m, y);
@@ -95,27 +97,34 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
     }
     if (adx_always_status() != ADREV_OK)
         return adx_mpi_fail(c, t->status, ad_tape_reason(t), m, y);
+    if (!adx_mpi_look(c))       // first: what is wrong may come from that failure
+        return adx_mpi_refuse(c, m, y);
     if (wrong)
         return adx_mpi_fail(c, ADREV_ESHAPE, "a message: an array, a rank or a "
                             "length is impossible", m, y);
-    if (!adx_mpi_look(c))
-        return adx_mpi_refuse(c, m, y);
     c->why = ad_message(ADREV_OK);
     return ADREV_OK;
 }
 
 // With ADREV_DEBUG: whether the rank before this one makes the same collective
 // call. If any two ranks make different ones, so do two neighbours in this ring.
+// Its own word may be read later: it waits for that before it says the next one.
 static bool adx_mpi_same_call(ad_mpi *c, uint64_t print)
 {
     MPI_Status status;
     int before = (c->rank + c->size - 1) % c->size;
+    for (unsigned looks = 0; !adx_mpi_finished(c, 1, &c->saying[ADX_MPI_CALL],
+                                               false); looks++) {
+        if (!adx_mpi_look(c))
+            return false;
+        adx_mpi_rest(c, looks);
+    }
     adx_mpi_say(c, (c->rank + 1) % c->size, ADX_MPI_CALL,
                 (adx_mpi_word){ .epoch = c->epoch, .print = print });
     for (unsigned looks = 0;; looks++) {
         bool gone = adx_mpi_has_gone(c, before);
         if (adx_mpi_arrived(c, c->control, before, ADX_MPI_CALL, &status)) {
-            adx_mpi_word word = adx_mpi_read_word(c, before, ADX_MPI_CALL);
+            adx_mpi_word word = adx_mpi_hear(c, before, ADX_MPI_CALL);
             if (word.epoch == c->epoch)
                 return word.print == print;
         } else if (!adx_mpi_look(c) || gone)
@@ -262,9 +271,12 @@ static ADX_THREAD ad_mpi *adx_mpi_asked;
 
 // Whether statements of c can be swept now. Those of another one than that of
 // the query cannot: nobody would notice there if a rank failed.
-static bool adx_mpi_is_asked(const ad_mpi *c)
+static bool adx_mpi_is_asked(ad_mpi *c)
 {
-    if (adx_mpi_asked != NULL && adx_mpi_asked != c)
+    if (adx_mpi_asked == NULL)
+        c->why = "statements with messages are swept by ad_mpi_gradient and its "
+                 "kin";
+    else if (adx_mpi_asked != c)
         adx_mpi_stop(adx_mpi_asked, ADREV_EEXTERNAL, "a recording has statements "
                      "of another ad_mpi than that of the query");
     return adx_mpi_asked == c;

@@ -30,6 +30,7 @@ typedef enum function { ISEND, IPROBE, RECV, TEST, FUNCTIONS } function;
 
 static struct { function which; unsigned long fails, calls; } fake;
 static bool other_switches;     // of this rank than of the others
+static bool unbuffered;         // MPI keeps no message that nobody has taken
 
 static bool breaks(function which)
 {
@@ -40,6 +41,7 @@ int MPI_Isend(const void *from, int n, MPI_Datatype type, int to, int tag,
               MPI_Comm comm, MPI_Request *request)
 {
     return breaks(ISEND) ? MPI_ERR_OTHER
+         : unbuffered ? PMPI_Issend(from, n, type, to, tag, comm, request)
          : PMPI_Isend(from, n, type, to, tag, comm, request);
 }
 
@@ -238,17 +240,22 @@ static void test_arguments(ad_mpi *c, ad_tape *t)
         ad_status s = call(c, k, odd_one);
         if (s == ADREV_STATUS_COUNT)
             break;
-        bool remote = s == ADREV_OK || s == ADREV_EREMOTE
-                   || (k == 24 && s == ADREV_ESHAPE);
-        CHECK(odd_one ? s == ADREV_ESHAPE : remote, "call %d: %s", k,
-              ad_message(s));
+        bool remote = s == ADREV_OK || s == ADREV_EREMOTE;
+        bool all = k == 24;     // wrong on all ranks: who is first tells the others
+        bool wrong = s == ADREV_ESHAPE;
+        CHECK(all ? wrong || remote : odd_one ? wrong : remote, "call %d: %s",
+              k, ad_message(s));
         s = ad_mpi_agree(c, ad_tape_status(t));
-        CHECK(s == (odd_one || k == 24 ? ADREV_ESHAPE : ADREV_EREMOTE),
+        CHECK(all ? s == ADREV_ESHAPE || s == ADREV_EREMOTE
+                  : s == (odd_one ? ADREV_ESHAPE : ADREV_EREMOTE),
               "after call %d: %s", k, ad_message(s));
         EXPECT(ad_mpi_agree(c, ADREV_OK), ADREV_OK);
     }
     works(c, t);
     ad_rev x = {0};
+    ad_rev y = {0};
+    EXPECT(ad_mpi_recv(NULL, 0, 1, &y), ADREV_ENOTAPE);
+    CHECK(y.v != y.v, "NaN without an ad_mpi");
     EXPECT(ad_mpi_bcast(NULL, 0, 1, &x), ADREV_ENOTAPE);
     EXPECT(ad_mpi_send(NULL, 0, 1, &x), ADREV_ENOTAPE);
     EXPECT(ad_mpi_halo(NULL, 0, NULL, 1, &x), ADREV_ENOTAPE);
@@ -371,6 +378,8 @@ static void test_sweeps(ad_mpi *c, ad_tape *t)
     ad_inputs(2, at, x);
     EXPECT(ad_mpi_allreduce(c, ADREV_MPI_SUM, 1, x, &y), ADREV_OK);
     EXPECT(ad_gradient(t, y, 2, x, g), ADREV_EEXTERNAL);    // of one rank
+    CHECK(strstr(ad_mpi_reason(c), "swept by ad_mpi_gradient") != NULL, "%s",
+          ad_mpi_reason(c));
     EXPECT(ad_mpi_gradient(c, t, y, 2, x, g), ADREV_OK);
     works(c, t);
 }
@@ -406,6 +415,27 @@ static void test_two(ad_mpi *c, ad_tape *t)
     ad_mpi_free(d);
 }
 
+// A halo that was started before a failure.
+static void test_old_halo(ad_mpi *c, ad_tape *t)
+{
+    const size_t ends[] = { 1, 0 };
+    const double at[] = { 1, 2 };
+    ad_mpi_side side = { R, 1, &ends[0], 1, &ends[1], 0, 0 };
+    ad_mpi_request *r = NULL;
+    ad_rev x[2];
+    ad_tape_clear(t);
+    ad_inputs(2, at, x);
+    EXPECT(ad_mpi_halo_start(c, 1, &side, 2, x, &r), ADREV_OK);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT(ad_mpi_agree(c, odd_one ? ADREV_ERACE : ADREV_OK),
+           odd_one ? ADREV_ERACE : ADREV_EREMOTE);
+    EXPECT(ad_mpi_halo_finish(c, &r, 2, x), ADREV_EREMOTE);
+    CHECK(r == NULL && x[0].v != x[0].v && x[1].v == 2, "a halo ends with a "
+          "failure");
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    EXPECT(ad_mpi_agree(c, ADREV_OK), ADREV_OK);
+}
+
 static void test_requests(ad_mpi *c, ad_tape *t)
 {
     ad_rev x[2], y[2];
@@ -419,9 +449,66 @@ static void test_requests(ad_mpi *c, ad_tape *t)
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT(ad_mpi_agree(c, odd_one ? ADREV_ERACE : ADREV_OK),
            odd_one ? ADREV_ERACE : ADREV_EREMOTE);
+    // all ranks know that it has ended: nobody is stopped by it
     EXPECT(ad_mpi_wait(c, &r), ADREV_EREMOTE);
     CHECK(r == NULL && y[0].v != y[0].v, "a request ends with a failure");
-    EXPECT(ad_mpi_agree(c, ADREV_OK), ADREV_EREMOTE);
+    CHECK(strstr(ad_mpi_reason(c), "before a failure") != NULL, "%s",
+          ad_mpi_reason(c));
+    EXPECT(ad_tape_status(t), ADREV_OK);
+    EXPECT(ad_mpi_agree(c, ADREV_OK), ADREV_OK);
+    test_old_halo(c, t);
+    works(c, t);
+}
+
+/* --- what nobody reads ---------------------------------------------------- */
+
+static ad_rev part(size_t i, const ad_rev *x, void *ctx)
+{
+    (void)ctx;
+    return ad_rec(ad_mul(ad_sqr(x[0]), (double)i));
+}
+
+static bool go_on(size_t done, size_t parts, void *user)
+{
+    (void)user;
+    return done <= parts;
+}
+
+// Ranks that fail where no other one looks for notes, and progress that rank 0
+// does not want to know.
+static void test_unread(ad_mpi *c, ad_tape *t)
+{
+    const double at = 3;
+    double g = 0;
+    for (int k = 0; k < 4; k++)
+        EXPECT(ad_mpi_agree(c, odd_one ? ADREV_ERACE : ADREV_OK),
+               odd_one ? ADREV_ERACE : ADREV_EREMOTE);
+    for (int k = 0; k < 4; k++)
+        EXPECT(ad_mpi_agree(c, ADREV_ERACE), ADREV_ERACE);
+    ad_mpi_watch(c, R == 0 ? 1e9 : 0, go_on, NULL);
+    EXPECT(ad_mpi_grad(c, 40, part, NULL, 1, &at, NULL, &g), ADREV_OK);
+    CHECK(g == 2 * 3 * 780, "a watched sum: %g", g);
+    ad_mpi_watch(c, 0, NULL, NULL);
+    works(c, t);
+}
+
+// A program that goes on after a failure whatever calls return: only the rank that
+// failed has a status of its own.
+static void test_heedless(ad_mpi *c, ad_tape *t, bool taped)
+{
+    ad_rev x[2] = {{ .v = 1 }, { .v = 2 }}, y[2] = {{0}};
+    ad_mpi_request *r = NULL;
+    ad_tape_clear(t);
+    ad_use(taped ? t : NULL);
+    if (odd_one)
+        EXPECT(ad_mpi_send(c, P, 2, x), ADREV_ESHAPE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    while (!odd_one && ad_mpi_allreduce(c, ADREV_MPI_SUM, 2, x, y) == ADREV_OK)
+        continue;
+    ad_ignore(ad_mpi_irecv(c, (R + 1) % P, 2, y, &r));
+    ad_ignore(ad_mpi_wait(c, &r));
+    ad_ignore(ad_mpi_halo_finish(c, &r, 2, x));
+    EXPECT(ad_mpi_agree(c, ADREV_OK), odd_one ? ADREV_ESHAPE : ADREV_EREMOTE);
     works(c, t);
 }
 
@@ -582,6 +669,7 @@ int main(int argc, char **argv)
     test_two(c, t);
     for (int r = 0; r < P; r++) {
         odd_one = R == r;
+        unbuffered = r % 2 == 1;
         test_tapes(c, t);
         test_arguments(c, t);
         test_mismatches(c, t);
@@ -589,12 +677,18 @@ int main(int argc, char **argv)
             test_forgotten(c, t);
         test_sweeps(c, t);
         test_requests(c, t);
+        test_unread(c, t);
+        test_heedless(c, t, true);
+        test_heedless(c, t, false);
     }
+    unbuffered = false;
     ad_use(NULL);
     ad_tape_free(t);
     ad_mpi_free(c);
     test_memory(0);
+    unbuffered = true;
     test_memory(P - 1);
+    unbuffered = false;         // a broken one keeps what MPI may read
     test_leaks();
     test_broken(0);
     test_broken(P - 1);

@@ -145,6 +145,7 @@ static void test_balance(ad_mpi *c)
 }
 
 typedef struct watched {
+    ad_mpi *c;
     size_t calls, last, stop;
 } watched;
 
@@ -155,6 +156,8 @@ static bool watch(size_t done, size_t parts, void *user)
           "%zu of %zu done, %zu before", done, parts, w->last);
     w->calls++;
     w->last = done;
+    ad_use(NULL);               // and leaves it so
+    CHECK(ad_mpi_agree(w->c, ADREV_OK) == ADREV_EBUSY, "no call of an ad_mpi");
     return w->stop == 0 || w->calls < w->stop;
 }
 
@@ -162,14 +165,19 @@ static void test_watch(ad_mpi *c)
 {
     problem p = { .n = 2, .quiet = 1000, .slow = 0.001 };
     const ad_real x[] = { 0.5, 0.25 };
-    ad_real g[2] = { 7, 7 }, y;
-    watched w = {0};
+    ad_real g[2] = { 7, 7 }, y, want[3];
+    watched w = { .c = c };
+    add_up(&p, 0, 64, 40, x, want);
+    ad_tape *t = ad_tape_new();
+    ad_use(t);
     ad_mpi_watch(c, 0, watch, &w);
     ad_status s = ad_mpi_grad(c, 40, part, &p, 2, x, &y, g);
-    CHECK(s == ADREV_OK, "%s", ad_message(s));
+    CHECK(s == ADREV_OK && same(2, g, want), "%s", ad_message(s));
+    CHECK(ad_use(NULL) == t, "the tape of the caller");
+    ad_tape_free(t);
     CHECK(ranks_rank != 0 || (w.calls > 5 && w.last == 40),
           "told %zu times, at last %zu", w.calls, w.last);
-    w = (watched){ .stop = 3 };
+    w = (watched){ .c = c, .stop = 3 };
     g[0] = 7;
     s = ad_mpi_grad(c, 40, part, &p, 2, x, &y, g);
     CHECK(s == (ranks_rank == 0 ? ADREV_EEXTERNAL : ADREV_EREMOTE)
