@@ -339,13 +339,14 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
     const ad_rev *const x[3] = { a, b, c };
     const ptrdiff_t inc[3] = { inca, incb, incc };
     adx_part part[3];
-    for (size_t k = 0; k < 3 && k < arity; k++) {
+    size_t k = 0;
+    do {                            // there is a first operand: gcc is told
         ad_real scale = adx_uniform(row.op, k);
         part[k].x = adx_vector(n, x[k], inc[k]);
         part[k].d.v = NULL;
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
-    }
+    } while (++k < 3 && k < arity);
     if (row.step && ADX_TRACED)
         adx_watch_steps(row, &part[0].x);
     adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, part);

@@ -445,6 +445,7 @@ static void test_owner(void)
         CHECK(ad_gradient(tape, y, 1, &x, &g) == ADREV_OK, "sweep %d", i);
         near(g, powl((long double)rate[i % 2], GROWN), 1e-12L);
     }
+    ad_tape_clear(tape);            // the last scan on it has the recordings
     ad_replays_free(replays);
 }
 
