@@ -201,6 +201,14 @@ static char *adx_saved_room(adx_external *s)
     return (char *)s + (sizeof *s + 15) / 16 * 16;
 }
 
+// Room that a sweep has for the operands and results of a statement.
+static void adx_set_scratch(ad_tape *t, size_t numbers)
+{
+    t->scratch = numbers;
+    if (ADREV_FIXED)                // it is at the end of the same memory
+        adx_settle(t, &adx_now);
+}
+
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
 // then the list of ids. It also makes sure that a sweep has scratch room for the
 // operands and results. NULL: nothing is recorded. If there are no results, one
@@ -214,16 +222,14 @@ static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
     size_t before = t->scratch;
     size_t saved = (bytes + 15) / 16 * 16;
 
-    t->scratch = n + m > before ? n + m : before;
+    adx_set_scratch(t, n + m > before ? n + m : before);
     adx_external *s = adx_add_extended(&adx_external_kind,
         16 + sizeof *s + saved + (ids->listed ? n * sizeof(uint32_t) : 0),
         m == 0 ? 1 : m, n);
     if (s == NULL) {
-        t->scratch = before;
+        adx_set_scratch(t, before);
         return NULL;
     }
-    if (ADREV_FIXED)
-        adx_settle(t, &adx_now);
     s->ids = *ids;
     s->m = m;
     s->always = false;

@@ -190,14 +190,15 @@ static inline uint32_t adx_id_here(ad_rev x)
 
 #if ADREV_FIXED
 // The spacing that the ids have if they are evenly spaced, read off the first
-// numbers; base 0: they are not.
+// numbers; base 0: they are not. Numbers of an older job, from before a rewind,
+// are looked up one by one: of one job some are still there and some are not.
 static adx_ids adx_ids_of_corners(const adx_view *a)
 {
     static const adx_ids none;
     adx_ids ids = none;
     const ad_rev *x = a->x;
     if (x == NULL || adx_view_size(a) == 0 || x->job == 0
-        || (x->job != (uint32_t)adx_now.job && !adx_member(adx_now.tape, *x)))
+        || x->job != (uint32_t)adx_now.job)
         return ids;
     ids.base = x->seq;
     ids.row = a->rows == 1 ? 0 : x[a->rs].seq - x->seq;

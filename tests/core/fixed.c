@@ -474,6 +474,56 @@ static void test_spacing(void)
     }
 }
 
+// Values from before and behind a mark have one job; those behind it are gone
+// after a rewind, and an array that begins with the others does not hide them.
+static void test_rewound_arrays(void)
+{
+    static const ad_real v[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    ad_tape *t = begin(ROOM);
+    ad_rev x[8], fresh[4];
+    ad_real g[4] = {0};
+    ad_inputs(4, v, x);
+    ad_mark mark = ad_tape_mark(t);
+    ad_inputs(4, v + 4, x + 4);
+    CHECK(ad_tape_rewind(t, mark) == ADREV_OK, "rewind");
+    ad_rev sum = ad_sum(4, x);
+    CHECK(ad_gradient(t, sum, 4, x, g) == ADREV_OK && g[3] == 1,
+          "what stood before the mark");
+    ad_inputs(4, v, fresh);
+    sum = ad_sum(8, x);
+    CHECK(ad_gradient(t, sum, 4, fresh, g) == ADREV_EFOREIGN,
+          "values that were rewound, in an array: %s",
+          ad_message(ad_tape_status(t)));
+}
+
+// An external statement that is recorded can be swept, in memory of every size:
+// otherwise the tape is full, and says how much is missing.
+static void test_external_of_all_sizes(void)
+{
+    enum { N = 20 };
+    static const ad_external_rule rule = { .pullback = pull };
+    static const ad_real two = 2, v[N] = {0};
+    unsigned recorded = 0;
+    for (size_t bytes = 400; bytes <= 3000; bytes += 8) {
+        ad_tape *t = begin(bytes);
+        ad_rev x[N], y[N];
+        ad_real g[N];
+        if (t == NULL)
+            continue;
+        ad_inputs(N, v, x);
+        ad_ignore(ad_external(&rule, &two, sizeof two, N, x, N, v, y));
+        const ad_status status = ad_tape_status(t);
+        if (status == ADREV_OK) {
+            recorded++;
+            CHECK(ad_gradient(t, y[3], N, x, g) == ADREV_OK && g[3] == 2,
+                  "%zu bytes: recorded, but not swept", bytes);
+        } else
+            CHECK(status == ADREV_EFULL && ad_tape_missing(t) > 0,
+                  "%zu bytes: %s", bytes, ad_message(status));
+    }
+    CHECK(recorded > 100, "recorded in %u sizes", recorded);
+}
+
 // Array statements write nothing behind the memory of their tape.
 static void test_full_of_arrays(void)
 {
@@ -517,6 +567,8 @@ int main(void)
     test_arrays();
     test_spacing();
     test_full_of_arrays();
+    test_rewound_arrays();
+    test_external_of_all_sizes();
 #endif
     return check_done("fixed");
 }
