@@ -10159,6 +10159,7 @@ static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
     return to;
 }
 
+// The id of number i of a row: of a matrix, adx_id_of.
 static inline size_t adx_id(const adx_ids *ids, size_t i)
 {
     return ids->list != NULL ? ids->list[i]

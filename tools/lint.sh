@@ -137,6 +137,18 @@ for name in $operations; do
         || say "$name is not in tests/core/expressions_print.c"
 done
 
+# C++ gets the functions of <cmath>, and no other name.
+cmath=" fma abs min max fdim fmod remainder copysign ldexp sqrt cbrt hypot pow exp
+    exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh
+    asinh acosh atanh erf erfc lgamma tgamma "
+cmath=$(echo "$cmath" | tr -s '\n ' '  ')
+omitted=$(grep -oE '^#define ADX_ROW_[a-z0-9_]+ +~, ADX_OMIT' src/cpp/library.h \
+          | sed 's/^#define ADX_ROW_//; s/ .*//' | list)
+for name in $operations; do
+    has "$cmath" "$name" || has "$omitted" "$name" \
+        || say "$name is not in <cmath>: ADX_OMIT it in src/cpp/library.h"
+done
+
 # Array statements: a place for ADREV_DEBUG, and rows in three tests; and what
 # ad_connected does with each rule. (ad_external has tests of its own.)
 statements=$(sed -n '/^\/\* --- external and array/,/^\/\* --- operation c/s/^ADX_API [a-z_]* \(ad_[a-z0-9_]*\)(.*/\1/p' \
