@@ -2,6 +2,7 @@
 /* mpi.c - what ranks cost, and what they gain.
  *
  *     mpirun -n 2 mpi [-r rounds]
+ *     mpi -r rounds own
  *
  * Times are on the wall, medians of rounds; ratios are taken within a round, and
  * have half the distance between the quartiles behind them, in percent. The
@@ -15,7 +16,9 @@
  *                    neighbour / over the same steps without halos; and the tape's
  *                    bytes, which are the memory of a rank
  *   halos            the same on all ranks at once, with two neighbours in a ring;
- *                    and the ratio without what 40 messages take
+ *                    and the ratio without what 40 messages take. own: only this,
+ *                    on one rank that is both of its neighbours, so that callgrind
+ *                    can count
  *   message          half of there and back, and a number of a long message: what
  *                    a model needs (alpha, 1/beta)
  */
@@ -29,6 +32,7 @@ enum { ROUNDS = 9, PARTS = 64, LONG = 1000000, STEPS = 40, POINTS = 2500 };
 
 static int rank, size;
 static bool wrong;
+static bool own;                // one rank is its own neighbour
 
 /* ---------------------------------------------------------------------------
  * Sums of parts
@@ -110,9 +114,10 @@ static void record(ad_mpi *c, ad_tape *t, ad_rev x[], ad_rev *y)
     static ad_rev u[POINTS + 2], v[POINTS];
     const size_t ends[] = { 0, POINTS - 1, POINTS, POINTS + 1 };
     const int r = ad_mpi_rank(c), n = ad_mpi_size(c);
+    const bool idle = n == 1 && !own;
     const ad_mpi_side side[] = {
-        { n == 1 ? MPI_PROC_NULL : (r + n - 1) % n, 1, ends, 1, ends + 2, 0, 1 },
-        { n == 1 ? MPI_PROC_NULL : (r + 1) % n, 1, ends + 1, 1, ends + 3, 1, 0 } };
+        { idle ? MPI_PROC_NULL : (r + n - 1) % n, 1, ends, 1, ends + 2, 0, 1 },
+        { idle ? MPI_PROC_NULL : (r + 1) % n, 1, ends + 1, 1, ends + 3, 1, 0 } };
     for (size_t i = 0; i < POINTS; i++)
         at[i] = sin(0.1 * (double)i);
     ad_tape_clear(t);
@@ -226,6 +231,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     size_t rounds = take_rounds(&argc, &argv, ROUNDS);
+    own = argc > 1 && strcmp(argv[1], "own") == 0;
     MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &first);
     ad_mpi *all = ad_mpi_new(MPI_COMM_WORLD);
     ad_mpi *alone = ad_mpi_new(first);
@@ -233,13 +239,15 @@ int main(int argc, char **argv)
         print_machine(ADREV_VERSION);
         printf("%d ranks%26s   plain     ranks    ratio\n", size, "n");
     }
-    sums(all, alone, (problem){ 1000, 40000 }, rounds);
-    sums(all, alone, (problem){ LONG, 400000 }, rounds);
+    if (!own) {
+        sums(all, alone, (problem){ 1000, 40000 }, rounds);
+        sums(all, alone, (problem){ LONG, 400000 }, rounds);
+    }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        statements(alone, "idle statements", 0, rounds);
+        statements(alone, own ? "halos" : "idle statements", 0, rounds);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (size > 1)
+    if (size > 1 && !own)
         statements(all, "halos", messages(all), rounds);
     ad_mpi_free(all);
     ad_mpi_free(alone);

@@ -32,7 +32,7 @@
 #include "report.h"
 
 enum { PARTS = 16, STRONG = 4096, WEAK = 8, MOST_RANKS = 4096, ROUNDS = 5,
-       BLOCK = 128, PLATE = 4096, PLATE_STEPS = 20, WORDS = 4 };
+       BLOCK = 128, PLATE = 4096, PLATE_STEPS = 20, WORDS = ADX_MPI_WORDS };
 
 static int rank, size;
 static bool wrong;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what the tests use beyond gcc and make, where that is possible; with
-# the argument `examples` what those use, and with `portable`, `firmware`,
-# `manual`, `manual-check`, `misra` or `analyse` what these targets use. What is
-# missing afterwards is skipped by name.
+# the argument `examples` what those use, with `matrix` also what only that has, and
+# with `portable`, `firmware`, `manual`, `manual-check`, `misra` or `analyse` what
+# these targets use. What is missing afterwards is skipped by name.
 # SPDX-License-Identifier: MIT-0
 
 install() {
@@ -91,8 +91,10 @@ for pair in $libraries; do
         || want "${pair##*:}"
 done
 
-# Ranks: Open MPI, for which make matrix also has MPICH, if it is there.
+# Ranks: Open MPI; `matrix` also has MPICH.
 command -v mpicc.openmpi > /dev/null 2>&1 || want "libopenmpi-dev openmpi-bin"
+[ "$1" != matrix ] || command -v mpicc.mpich > /dev/null 2>&1 \
+    || want "mpich libmpich-dev"
 
 if [ "$1" = examples ]; then
     rm -rf "$probe"

@@ -3,7 +3,7 @@
 /* plate.c - a nonlinear heat equation on 24 x 24 points, cut into strips and
  * into blocks (mpi.sh): a gradient, several rows at once and tangents, with
  * respect to the initial state, are those of one rank, by halos, by halos in two
- * steps, in a scan and in checkpoints, with as many messages back as forward.
+ * steps, both in a scan and in checkpoints, too, with as many messages back as forward.
  *
  *     mpirun -n 4 plate       also on 2 of these ranks                       */
 
@@ -131,7 +131,9 @@ static ad_real weight(size_t row, size_t i, size_t j)
          : (ad_real)1 - (ad_real)((i + j) % 2);
 }
 
-typedef enum way { PLAIN, SPLIT, LOOP, CHECKPOINT } way;
+typedef enum way {
+    PLAIN, SPLIT, LOOP, SPLIT_LOOP, CHECKPOINT, SPLIT_CHECKPOINT, WAYS
+} way;
 
 // The results are weighted sums of squares at the end; derivatives have rings.
 typedef struct results {
@@ -145,13 +147,15 @@ static void all_steps(block *b, way how, ad_rev u[])
 {
     static ad_rev v[RING];
     size_t n = ring(b);
-    b->split = how == SPLIT;
-    b->steps = how == CHECKPOINT ? 8 : 1;
-    if (how == LOOP)
+    const bool loop = how == LOOP || how == SPLIT_LOOP;
+    const bool checkpoint = how == CHECKPOINT || how == SPLIT_CHECKPOINT;
+    b->split = how == SPLIT || how == SPLIT_LOOP || how == SPLIT_CHECKPOINT;
+    b->steps = checkpoint ? 8 : 1;
+    if (loop)
         ad_loop(step, b, STEPS, n, u, 0, NULL,
                 (ad_schedule){ ADREV_BINOMIAL, 5, NULL });
-    for (size_t k = 0; how != LOOP && k < STEPS; k += b->steps) {
-        if (how == CHECKPOINT)
+    for (size_t k = 0; !loop && k < STEPS; k += b->steps) {
+        if (checkpoint)
             ad_checkpoint(some_steps, b, n, u, n, v);
         else
             step(u, v, b);
@@ -282,7 +286,7 @@ int main(int argc, char **argv)
         if (comm == MPI_COMM_NULL)
             continue;
         ad_mpi *c = ad_mpi_new(comm);
-        for (way how = PLAIN; how <= CHECKPOINT; how++) {
+        for (way how = PLAIN; how < WAYS; how++) {
             check(comm, c, size, 1, how);
             check(comm, c, size / 2, 2, how);
         }

@@ -2,12 +2,13 @@
 // tags: part
 /* statements.c - each statement with messages (mpi.sh): values and tangents
  * against the same done by hand with the numbers of all ranks, adjoints against
- * tangents, by exact products of whole numbers; several rows at once; and as
- * many messages back as forward.
+ * tangents, by exact products of whole numbers; several rows at once; the same
+ * in checkpoints; and as many messages back as forward.
  *
  *     mpirun -n 4 statements      also on one of these ranks                 */
 
 #define ADREV_IMPLEMENTATION
+#include "adrev_loop.h"
 #include "adrev_mpi.h"
 #include "check.h"
 #include "ranks.h"
@@ -381,6 +382,48 @@ static void check_rows(ad_mpi *c, ad_tape *t, const statement *k,
     }
 }
 
+// The statement in a checkpoint, whose sweep sends its messages once more: the
+// same bits as without one.
+static const statement *kept;
+static ad_mpi *kept_by;
+
+static void run_kept(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    CHECK(kept->run(kept_by, x, y) == ADREV_OK, "%s", kept->name);
+}
+
+static void check_checkpoint(ad_mpi *c, ad_tape *t, const statement *k,
+                             unsigned seed)
+{
+    static all_numbers v, w;
+    ad_real dx[2][MOST] = {{0}}, dy[2][MOST + 1] = {{0}};
+    ad_rev x[MOST], y[MOST + 1];
+    fill(seed, v);
+    fill(seed + 3, w);
+    kept = k;
+    kept_by = c;
+    for (int in = 0; in < 2; in++) {
+        ad_tape_clear(t);
+        ad_use(t);
+        ad_inputs(k->n, v[R], x);
+        if (in)
+            ad_checkpoint(run_kept, NULL, k->n, x, k->m, y);
+        else
+            run_kept(x, y, NULL);
+        ad_status s = ad_mpi_pullback(c, t, k->m, y, w[R], k->n, x, dx[in]);
+        CHECK(s == ADREV_OK, "%s in a checkpoint, %d: pullback: %s", k->name,
+              in, ad_mpi_reason(c));
+        s = ad_mpi_pushforward(c, t, k->n, x, w[R], k->m, y, dy[in]);
+        CHECK(s == ADREV_OK, "%s in a checkpoint, %d: pushforward: %s", k->name,
+              in, ad_mpi_reason(c));
+    }
+    CHECK(memcmp(dx[0], dx[1], sizeof dx[0]) == 0, "%s in a checkpoint: "
+          "adjoints", k->name);
+    CHECK(memcmp(dy[0], dy[1], sizeof dy[0]) == 0, "%s in a checkpoint: "
+          "tangents", k->name);
+}
+
 static void check(ad_mpi *c, const statement *k, unsigned seed)
 {
     static all_numbers v, d;
@@ -413,6 +456,8 @@ static void check(ad_mpi *c, const statement *k, unsigned seed)
           "%s: %g messages forward, %g back", k->name, forward, back);
     check_adjoint(c, t, k, in, y, seed);
     check_rows(c, t, k, in, y);
+
+    check_checkpoint(c, t, k, seed);
 
     // without a tape; and with constants alone, which is recorded all the same
     ad_use(NULL);
