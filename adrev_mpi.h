@@ -146,7 +146,7 @@ ADX_API ad_mpi *ad_mpi_new_with(MPI_Comm comm, const ad_allocator *allocator);
 
 // Frees it, before MPI_Finalize. Statements that use it must not be swept any
 // more. Collective. NULL is allowed. Of a broken one, memory that MPI may still
-// read is not freed.
+// read is not freed. Cost: two short messages to each other rank.
 ADX_API void ad_mpi_free(ad_mpi *c);
 
 // The calling rank, and how many there are; of NULL 0 and 1.
@@ -244,7 +244,9 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * Sweep by ad_mpi_gradient and its kin: in other sweeps these statements fail
  * (ADREV_EEXTERNAL; ad_mpi_reason says so), and so do those of another ad_mpi
  * than that of the query: a recording has one. They may stand in ad_checkpoint
- * and ad_scan, if all ranks run the same steps, with the same schedule. Recorded
+ * and ad_scan, if all ranks run the same steps, with the same schedule; what a
+ * step starts, the same step finishes. Before a query all requests have been
+ * waited for (with ADREV_DEBUG it fails otherwise: ADREV_ESHAPE). Recorded
  * functions and maps refuse them (ADREV_EHOOK), so no query gives second
  * derivatives across ranks; docs/mpi.md has a way to H v. Branches of a fork and
  * parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
@@ -263,8 +265,9 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  *                    the tape is well, and no rank is stopped
  *   the status of a tape that failed before, which ends the call on all ranks
  *
- * Memory: about 150 bytes, 64 for each message, 4 for each number that is sent
- * unless ids are evenly spaced. Cost: as forward, with a copy of the numbers.  */
+ * Memory: about 150 bytes, 64 for each message (of gatherv, scatterv, allgatherv
+ * and alltoallv: for each rank), 4 for each number that is sent unless ids are
+ * evenly spaced. Cost: as forward, with a copy of the numbers.  */
 
 // What goes to a neighbour, and what comes from there, by indices of one array.
 typedef struct ad_mpi_side {
