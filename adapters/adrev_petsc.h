@@ -579,18 +579,24 @@ static inline PetscErrorCode adx_petsc_ts_residual(TS ts, PetscReal t, Vec y,
     return adx_petsc_eval(s, residual);
 }
 
+// After matrices at a point where the model may have no values: TS is told.
+static inline PetscErrorCode adx_petsc_ts_told(TS ts, bool valued)
+{
+    SNES snes = NULL;
+    if (valued)
+        return ADX_PETSC_FINE;
+    PetscCall(TSGetSNES(ts, &snes));
+    return SNESSetJacobianDomainError(snes);
+}
+
 // J and P at the point where s is.
 static inline PetscErrorCode adx_petsc_ts_matrices(TS ts, ad_system *s,
                                                    double shift, Mat J, Mat P)
 {
     bool valued = true;
-    SNES snes = NULL;
     PetscCall(adx_petsc_matrices(s->model, s->x, &s->by_rows, shift, J, P,
                                  &valued));
-    if (valued)
-        return ADX_PETSC_FINE;
-    PetscCall(TSGetSNES(ts, &snes));
-    return SNESSetJacobianDomainError(snes);
+    return adx_petsc_ts_told(ts, valued);
 }
 
 static inline PetscErrorCode adx_petsc_ts_jacobian(TS ts, PetscReal t, Vec y,

@@ -188,14 +188,6 @@ static inline PetscErrorCode ad_petsc_dm_snes(DM dm, ad_system *s)
 
 /* --- TS -------------------------------------------------------------------- */
 
-static inline PetscErrorCode adx_petsc_dm_f(DM dm, PetscReal t, Vec y, Vec rate,
-                                            void *system)
-{
-    ad_system *s = (ad_system *)system;
-    PetscCall(adx_petsc_dm_at(dm, s, t, y, NULL));
-    return adx_petsc_dm_eval(dm, s, rate);
-}
-
 static inline PetscErrorCode adx_petsc_dm_residual(DM dm, PetscReal t, Vec y,
                                                    Vec rate, Vec residual,
                                                    void *system)
@@ -205,20 +197,22 @@ static inline PetscErrorCode adx_petsc_dm_residual(DM dm, PetscReal t, Vec y,
     return adx_petsc_dm_eval(dm, s, residual);
 }
 
+static inline PetscErrorCode adx_petsc_dm_f(DM dm, PetscReal t, Vec y, Vec rate,
+                                            void *system)
+{
+    return adx_petsc_dm_residual(dm, t, y, NULL, rate, system);
+}
+
 static inline PetscErrorCode adx_petsc_dm_implicit(TS ts, PetscReal t, Vec y,
                                                    Vec rate, PetscReal shift,
                                                    Mat J, Mat P, void *system)
 {
     DM dm = NULL;
-    SNES snes = NULL;
     bool valued = true;
     PetscCall(TSGetDM(ts, &dm));
     PetscCall(adx_petsc_dm_matrices(dm, (ad_system *)system, t, y, rate, shift,
                                     J, P, &valued));
-    if (valued)
-        return ADX_PETSC_FINE;
-    PetscCall(TSGetSNES(ts, &snes));
-    return SNESSetJacobianDomainError(snes);
+    return adx_petsc_ts_told(ts, valued);
 }
 
 static inline PetscErrorCode adx_petsc_dm_explicit(TS ts, PetscReal t, Vec y,
