@@ -86,6 +86,7 @@ deb:                ## Debian packages in build/deb, which lintian accepts
 	@sh package/deb.sh "$B/deb"
 
 matrix:             ## all compilers, standards and levels (long)
+	@sh tests/setup.sh matrix
 	@$(SUITE) tests/plans/matrix.txt
 
 firmware:           ## boards under QEMU: results, bytes, instructions
