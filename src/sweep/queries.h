@@ -56,9 +56,9 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
     else if (ADX_UNLIKELY(adx_annex_of(t) != NULL))
         for (size_t j = 0; j < n; j++)
             to[j] = *adx_derivative(t, adj, x[j], 1);
-    else
+    else                        // as words: ARM has more addresses for these
         for (size_t j = 0; j < n; j++)
-            to[j] = adj[x[j].seq];
+            memcpy(&to[j], &adj[x[j].seq], sizeof *to);
 }
 
 // Whether all of x are of the newest segment. Values of older ones are valid,
@@ -71,9 +71,14 @@ ADX_FAST bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
         if (adx_word(x) - first >= c->seq)
             return false;
 #else
-    for (const ad_rev *end = x + n; x < end; x++)
-        if (x->job != c->job || x->seq > c->seq)
-            return false;
+    const adx_job job = c->job;
+    const size_t last = c->seq;
+    const ad_rev *end = x + n;
+    if (n > 0)
+        do
+            if (x->job != job || x->seq > last)
+                return false;
+        while (++x != end);
 #endif
     return true;
 }
@@ -188,14 +193,13 @@ ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
         memcpy(p, none, sizeof none);
         ADX_OPAQUE(p);
     }
-    if (ADREV_FIXED) {
-        for (ad_real *end = p + (n & ~(size_t)1); p < end; p += 2) {
-            p[0] = 0;
-            p[1] = 0;
+    if (ADREV_FIXED && n >= 4)
+        do {
+            p[0] = p[1] = p[2] = p[3] = 0;
+            p += 4;
+            n -= 4;
             ADX_OPAQUE(p);
-        }
-        n &= 1;
-    }
+        } while (n > 3);
     for (; n > 0; n--, p++) {
         *p = 0;
         ADX_OPAQUE(p);
@@ -366,9 +370,13 @@ static bool adx_rows(const ad_tape *t, ad_real adj[], size_t width,
 {
     for (size_t w = 0; w < width && first + w < m; w++)
         if (y[first + w].job != 0)
-            adx_derivative(t, adj, y[first + w], width)[w] += 1;
+            adx_derivative(t, adj, y[first + w], width)[w] = 1;
     if (!adx_sweep(t, ADX_FOR_WIDTH(width, adx_reverse), adj))
         return false;
+    if (ADX_WIDEST == 1) {
+        adx_read(t, n, x, adj, false, J + first * n);
+        return true;
+    }
     size_t rows = m - first < width ? m - first : width;
     for (size_t j = 0; j < n; j++) {
         const ad_real *column = adx_derivative(t, adj, x[j], width);
@@ -384,7 +392,7 @@ static bool adx_columns(const ad_tape *t, ad_real tan[], size_t width,
                         const ad_rev x[], ad_real J[])
 {
     for (size_t w = 0; w < width && first + w < n; w++)
-        adx_derivative(t, tan, x[first + w], width)[w] += 1;
+        adx_derivative(t, tan, x[first + w], width)[w] = 1;
     if (!adx_sweep(t, ADX_FOR_WIDTH(width, adx_forward), tan))
         return false;
     for (size_t i = 0; i < m; i++)
