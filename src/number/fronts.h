@@ -153,6 +153,8 @@
 #define ad_fmin ad_min
 #define ad_fmax ad_max
 
+// Private copies without array statements have nothing of these.
+#if ADREV_FIXED < 2 || !defined ADREV_STATIC
 // A row of the operator table as loops over n elements. The first loop computes
 // the values; each further loop computes one partial, if there is room for it.
 // A step function has no partials.
@@ -214,6 +216,7 @@ ADX_INLINE void adx_each(adx_each_op row, size_t n, const ad_rev *a,
                               : (ad_##each)(op, __VA_ARGS__))
 #define ad_each(...)   ADX_EACH(each, __VA_ARGS__)
 #define ad_each_s(...) ADX_EACH(each_s, __VA_ARGS__)
+#endif
 #endif
 
 // With ADREV_DEBUG each statement knows its place in the source.
