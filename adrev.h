@@ -6552,12 +6552,12 @@ ADREV_COMPARISONS(ADX_DEFINE)
 ADX_API adx_number adx_call_choose(unsigned how, bool c, adx_number a,
                                    adx_number b)
 {
-    const adx_number arg[3] = { { .v = c }, a, b };
-    const ad_real f[3] = { 0, c, !c };
     adx_number e = c ? a : b;
-
-    if ((how & ADX_WATCHED) && ADX_TRACED)
+    if ((how & ADX_WATCHED) && ADX_TRACED) {
+        const adx_number arg[3] = { { .v = c }, a, b };
+        const ad_real f[3] = { 0, c, !c };
         return adx_call_any(how, ADREV_OP_select, e.v, 3, arg, f);
+    }
     e.kind = a.kind | b.kind;
     return e;
 }
@@ -7718,18 +7718,17 @@ ADX_SELDOM static ad_status adx_check_others(const ad_tape *t, size_t n,
 ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
                                       const ad_rev x[], bool some, bool run)
 {
-    const adx_segment *last = &t->segment[t->segments - 1];
-    uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
-    size_t i = run ? n - 1 : 0;
-
     if (adx_no_array(n, x))
         return ADREV_ESHAPE;
     if (ADREV_FIXED)
         return adx_all_newest(adx_live(t), n, x)
              ? ADREV_OK : adx_check_others(t, n, x, some);
+
+    const adx_segment *last = &t->segment[t->segments - 1];
+    uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
     if (run && !adx_is_early(x, last, length))
         return adx_check_others(t, n, x, some);
-    for (; i < n; i++)
+    for (size_t i = run ? n - 1 : 0; i < n; i++)
         if (!adx_is_early(&x[i], last, length))
             return adx_check_others(t, n, x, some);
     return ADREV_OK;
@@ -13667,7 +13666,7 @@ ADX_API size_t ad_dump_string(const ad_tape *t, size_t room, char text[])
 {
     adx_string s = { text, text == NULL ? 0 : room, 0 };
     adx_dump(t, adx_write_string, &s, false);
-    if (s.room > 0)
+    if (text != NULL && room > 0)
         text[s.length < s.room ? s.length : s.room - 1] = 0;
     return s.length;
 }

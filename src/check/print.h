@@ -363,7 +363,7 @@ ADX_API size_t ad_dump_string(const ad_tape *t, size_t room, char text[])
 {
     adx_string s = { text, text == NULL ? 0 : room, 0 };
     adx_dump(t, adx_write_string, &s, false);
-    if (s.room > 0)
+    if (text != NULL && room > 0)
         text[s.length < s.room ? s.length : s.room - 1] = 0;
     return s.length;
 }

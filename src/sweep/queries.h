@@ -119,18 +119,17 @@ ADX_SELDOM static ad_status adx_check_others(const ad_tape *t, size_t n,
 ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
                                       const ad_rev x[], bool some, bool run)
 {
-    const adx_segment *last = &t->segment[t->segments - 1];
-    uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
-    size_t i = run ? n - 1 : 0;
-
     if (adx_no_array(n, x))
         return ADREV_ESHAPE;
     if (ADREV_FIXED)
         return adx_all_newest(adx_live(t), n, x)
              ? ADREV_OK : adx_check_others(t, n, x, some);
+
+    const adx_segment *last = &t->segment[t->segments - 1];
+    uint32_t length = (uint32_t)adx_live(t)->seq - last->begin;
     if (run && !adx_is_early(x, last, length))
         return adx_check_others(t, n, x, some);
-    for (; i < n; i++)
+    for (size_t i = run ? n - 1 : 0; i < n; i++)
         if (!adx_is_early(&x[i], last, length))
             return adx_check_others(t, n, x, some);
     return ADREV_OK;

@@ -205,12 +205,12 @@ ADREV_COMPARISONS(ADX_DEFINE)
 ADX_API adx_number adx_call_choose(unsigned how, bool c, adx_number a,
                                    adx_number b)
 {
-    const adx_number arg[3] = { { .v = c }, a, b };
-    const ad_real f[3] = { 0, c, !c };
     adx_number e = c ? a : b;
-
-    if ((how & ADX_WATCHED) && ADX_TRACED)
+    if ((how & ADX_WATCHED) && ADX_TRACED) {
+        const adx_number arg[3] = { { .v = c }, a, b };
+        const ad_real f[3] = { 0, c, !c };
         return adx_call_any(how, ADREV_OP_select, e.v, 3, arg, f);
+    }
     e.kind = a.kind | b.kind;
     return e;
 }
