@@ -21,7 +21,7 @@
 #include <stdlib.h>
 
 #ifndef POINTS
-#define POINTS 20000            // of each sweep
+#define POINTS (20000 / ONE_IN(40))     // of each sweep
 #endif
 
 static ad_tape *tape;

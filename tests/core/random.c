@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 #ifndef PROGRAMS
-#define PROGRAMS 3000
+#define PROGRAMS (3000 / ONE_IN(10))
 #endif
 
 enum { INPUTS = 20, OUTPUTS = 20, NODES = 60, VALUES = INPUTS + NODES };
@@ -423,7 +423,7 @@ int main(void)
     for (number = 0; number < PROGRAMS; number++)
         run_program();
     for (int i = 0; i < ROWS; i++)
-        CHECK(used[i] >= PROGRAMS / 12, "%s was used %ld times", rows[i].name,
+        CHECK(used[i] >= PROGRAMS / 20, "%s was used %ld times", rows[i].name,
               used[i]);
     ad_tape_free(tape);
     return check_done("random");
