@@ -42,7 +42,7 @@ No mandatory rule is broken, as far as the addon looks for them. It does not loo
 for two things that are so on purpose: statement expressions, \`__typeof__\` and
 attributes where the compiler has GNU C (1.2, advisory), and slots of expressions
 that are not set where they are not read (9.1, mandatory; memcheck finds no
-UBSan find nothing: \`make analyse\`).
+use of them: \`make analyse\`).
 
 "Adopted code: not checked" is for advisory rules, which a project may leave
 out for code that it takes over. Other deviations are per rule, for this header
