@@ -58,9 +58,8 @@
  *   core/special        long functions: digamma, Bessel functions
  *   core/incomplete     the incomplete gamma functions
  *   core/beta           the incomplete beta functions
- *   core/derived        what partials are made of, with partials of its own
+ *   core/cells          reads the cells of the operator table as operations
  *   core/exported       the operator table as data; operators by code
- *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
  *   array/linear        statements that are sums of terms
  *   array/sums          sums, norms, operations on elements, softmax
@@ -880,7 +879,10 @@ typedef struct ad_stats {
  *
  *   needs   core/config core/types
  *   offers  ADX_JOIN ADX_K adx_digamma adx_polygamma adx_beta_density
- *           ADX_HELPERS adx_f_* adx_fx_* adx_fy_* adx_fz_*
+ *           ADX_HELPERS ADX_COST_SHORT ADX_COST_CALL ADX_COST_LONG ADX_COST
+ *           ADX_MAY_CALL ADX_LINEAR ADX_COMMUTES ADX_IDENTITY ADX_WHOLE_X
+ *           ADX_WHOLE_Y ADX_ADDS ADX_TIMES ADX_SCALES ADX_ATTRIBUTES
+ *           ADX_IS_ONE adx_f_* adx_fx_* adx_fy_* adx_fz_*
  * ========================================================================== */
 
 /* --- the C library at ad_real -----------------------------------------------
@@ -952,8 +954,8 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
  * name, parameters and a body. A PARTIAL is a function that partials call, so in
  * recorded functions it is an operation, too: it has a name, the number n of its
- * arguments x, y, z, its own partials, which may also use its value v, and a
- * body. An argument may matter although its partial is 0: then it is a function
+ * arguments x, y, z, attributes, its own partials, which may also use its value
+ * v, and a body. An argument may matter although its partial is 0: then it is a function
  * of the others, and stands for the value of the operation whose partial this is.
  *
  * share        how much of the larger of x and y is x: 1 or 0, and a half at a
@@ -1008,7 +1010,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
-    PARTIAL( share, 2,                                                      \
+    PARTIAL( share, 2, ADX_COST_SHORT,                                      \
         0, 0, 0,                                                            \
         return x > y ? 1 : x < y ? 0                                        \
              : x == y ? 1 / (ad_real)2 : y != y ? 1 : 0; )                  \
@@ -1019,7 +1021,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
     ROW( ldexp, (ad_real x, ad_real y),                                     \
         return y != y ? y                                                   \
              : adm_ldexp(x, y > 9999 ? 9999 : y < -9999 ? -9999 : (int)y); )\
-    PARTIAL( cosine, 2,                                                     \
+    PARTIAL( cosine, 2, ADX_COST_SHORT,                                     \
         y == 0 ? 0 : 1 / y, y == 0 ? 0 : -v / y, 0,                         \
         return x == 0 ? 0 : x / y; )                                        \
     ROW( sound, (ad_real v),                                                \
@@ -1030,7 +1032,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         ad_real s = adm_fabs(x) + adm_fabs(y);                              \
         return s > 1 ? 1 / (ad_real)4                                       \
              : adx_sound(s) != 0 ? 1 : ADX_K(9.007199254740992e15); )       \
-    PARTIAL( hypot_dx, 3,                                                   \
+    PARTIAL( hypot_dx, 3, ADX_COST_SHORT | ADX_MAY_CALL,                    \
         z == 0 ? 0 : adx_hypot_dx(y, x, z) / adm_sqrt(z) *                  \
             (adx_hypot_dx(y, x, z) / adm_sqrt(z)),                          \
         z == 0 ? 0 : -v * adx_hypot_dx(y, x, z) / z,                        \
@@ -1042,14 +1044,14 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         if (x - x == 0)                                                     \
             return h * x / adm_hypot(h * x, h * y);                         \
         return y - y == 0 ? adx_sign(x) : y - y; )                          \
-    PARTIAL( over_square, 2,                                                \
+    PARTIAL( over_square, 2, ADX_COST_CALL,                                 \
         adx_over_square_dx(x, y),                                           \
         -2 * adx_absorb(v, adx_over_square(y, x)),                          \
         0,                                                                  \
         ad_real h = adx_magnify(x, y);                                      \
         ad_real r = adm_hypot(h * x, h * y);                                \
         return r - r == 0 ? h * x / r / r * h : 0 / r; )                    \
-    PARTIAL( over_square_dx, 2,                                             \
+    PARTIAL( over_square_dx, 2, ADX_COST_CALL,                              \
         -2 * adx_absorb(adx_over_square(x, y), v + 2 * adx_over_square(y,   \
             x) * adx_over_square(y, x)),                                    \
         -2 * adx_absorb(adx_over_square(y, x), v - 2 * adx_over_square(x,   \
@@ -1060,35 +1062,35 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         ad_real less = (h * y - h * x) / r / r;                             \
         ad_real more = (h * y + h * x) / r / r;                             \
         return r - r == 0 ? adx_absorb(less, more) * h * h : 0 / r; )       \
-    PARTIAL( asin_dx, 1,                                                    \
+    PARTIAL( asin_dx, 1, ADX_COST_SHORT | ADX_MAY_CALL,                     \
         x * v * v * v, 0, 0,                                                \
         return 1 / adm_sqrt((1 - x) * (1 + x)); )                           \
-    PARTIAL( atanh_dx, 1,                                                   \
+    PARTIAL( atanh_dx, 1, ADX_COST_SHORT,                                   \
         2 * x * v * v, 0, 0,                                                \
         return 1 / ((1 - x) * (1 + x)); )                                   \
-    PARTIAL( atan_dx, 1,                                                    \
+    PARTIAL( atan_dx, 1, ADX_COST_SHORT,                                    \
         -2 * adx_absorb(x, v) * v, 0, 0,                                    \
         return adm_fabs(x) < ADX_K(1e8) ? 1 / (1 + x * x) : 1 / x / x; )    \
-    PARTIAL( tanh_dx, 2,                                                    \
+    PARTIAL( tanh_dx, 2, ADX_COST_CALL,                                     \
         -2 * y * v, 0, 0,                                                   \
         ad_real t = 0;                                                      \
         if (y * y < 1 / (ad_real)4)                                         \
             return 1 - y * y;                                               \
         t = adm_exp(-2 * adm_fabs(x));                                      \
         return 4 * t / ((1 + t) * (1 + t)); )                               \
-    PARTIAL( expm1_dx, 2,                                                   \
+    PARTIAL( expm1_dx, 2, ADX_COST_CALL,                                    \
         v, 0, 0,                                                            \
         return y > -1 / (ad_real)2 ? y + 1 : adm_exp(x); )                  \
     ROW( sigmoid, (ad_real x),                                              \
         ad_real t = adm_exp(-adm_fabs(x));                                  \
         return x >= 0 ? 1 / (1 + t) : t / (1 + t); )                        \
-    PARTIAL( sigmoid_dx, 1,                                                 \
+    PARTIAL( sigmoid_dx, 1, ADX_COST_CALL,                                  \
         -v * adm_tanh(x / 2), 0, 0,                                         \
         ad_real t = adm_exp(-adm_fabs(x));                                  \
         return t / ((1 + t) * (1 + t)); )                                   \
     ROW( softplus, (ad_real x),                                             \
         return (x > 0 ? x : 0) + adm_log1p(adm_exp(-adm_fabs(x))); )        \
-    PARTIAL( gauss, 1,                                                      \
+    PARTIAL( gauss, 1, ADX_COST_CALL,                                       \
         -2 * adx_absorb(x, v), 0, 0,                                        \
         ad_real h = x * x;                                                  \
         ad_real low = adm_fma(x, x, -h);                                    \
@@ -1099,7 +1101,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
              : adm_pow(x, y); )                                             \
     ROW( pow_root, (ad_real x, ad_real y, ad_real v),                       \
         return v != v ? v : adx_pow(adm_fabs(x), y / 2); )                  \
-    PARTIAL( pow_dx, 3,                                                     \
+    PARTIAL( pow_dx, 3, ADX_COST_CALL,                                      \
         adx_pow_dxx(x, y, z), adx_pow_dxy(x, y, z), 0,                      \
         ad_real h = 0;                                                      \
         if (y == 0)                                                         \
@@ -1110,7 +1112,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         h = adx_pow_root(x, y, z);                                          \
         return adx_sound(h) != 0 ? adm_copysign(h, z) / x * y * h           \
                                  : adx_absorb(y, adx_pow(x, y - 1)); )      \
-    PARTIAL( pow_dy, 3,                                                     \
+    PARTIAL( pow_dy, 3, ADX_COST_CALL,                                      \
         adx_pow_dxy(x, y, z), adx_absorb(v, adm_log(x)), 0,                 \
         ad_real h = 0;                                                      \
         if (adx_sound(z) != 0)                                              \
@@ -1118,7 +1120,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         h = adx_pow_root(x, y, z);                                          \
         return adx_sound(h) != 0 ? h * adm_log(x) * h                       \
              : z == 0 && x >= 0 ? 0 : z * adm_log(x); )                     \
-    PARTIAL( pow_dxx, 3,                                                    \
+    PARTIAL( pow_dxx, 3, ADX_COST_LONG,                                     \
         adx_absorb(y, adx_pow_dxx(x, y - 1, adx_pow(x, y - 1))),            \
         adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y,             \
             adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))),                      \
@@ -1133,7 +1135,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         return adx_sound(h) != 0                                            \
              ? adm_copysign(h, z) / x * y * (h / x * (y - 1))               \
              : adx_absorb(y * (y - 1), w); )                                \
-    PARTIAL( pow_dxy, 3,                                                    \
+    PARTIAL( pow_dxy, 3, ADX_COST_LONG,                                     \
         adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y,             \
             adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))),                      \
         adx_absorb(adx_pow_dy(x, y - 1, adx_pow(x, y - 1)), 2 +             \
@@ -1144,7 +1146,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         if (adx_sound(h) == 0)                                              \
             return adx_absorb(adx_pow(x, y - 1), d);                        \
         return x < 1 && y < 1 ? h / x * h * d : h / x * d * h; )            \
-    PARTIAL( weight, 2,                                                     \
+    PARTIAL( weight, 2, ADX_COST_CALL,                                      \
         v, -v, 0,                                                           \
         return x == y ? 1 : adm_exp(x - y); )                               \
     ROW( exp10, (ad_real x),                                                \
@@ -1152,13 +1154,13 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
     ROW( frac, (ad_real x),                                                 \
         return x - x == 0 ? adm_copysign(x - adm_trunc(x), x)               \
              : x != x ? x : adm_copysign(0, x); )                           \
-    PARTIAL( exp_share, 2,                                                  \
+    PARTIAL( exp_share, 2, ADX_COST_CALL,                                   \
         v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
         return adx_share_of_exp(x, y); )                                    \
-    PARTIAL( gamma_da, 3,                                                   \
+    PARTIAL( gamma_da, 3, ADX_COST_LONG,                                    \
         0, adx_gamma_da(x + 1, y, z), adx_gamma_dx(x, y, z),                \
         return adx_shape_slope(x, y, z); )                                  \
-    PARTIAL( gamma_dx, 3,                                                   \
+    PARTIAL( gamma_dx, 3, ADX_COST_LONG,                                    \
         0, adx_gamma_dx(x + 1, y, z),                                       \
         z == 0 ? (y == 1 ? 0 : adx_gamma_dx(x, y - 1, z)) - v               \
             : adx_absorb(v, (y - 1 - z) / z)                                \
@@ -1172,10 +1174,10 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
             return (ad_real)NAN;                                            \
         return x > 2 || y == 0 ? 0 : x == 2 ? y * (y + 1)                   \
              : x == 1 ? y * (1 - y) : x < 1 ? -far : far; )                 \
-    PARTIAL( beta_dx, 3,                                                    \
+    PARTIAL( beta_dx, 3, ADX_COST_LONG,                                     \
         adx_beta_dax(x, y, z), adx_beta_dbx(x, y, z), adx_beta_dxx(x, y, z),\
         return adx_beta_density(0, 0, x, y, z); )                           \
-    PARTIAL( beta_dxx, 3,                                                   \
+    PARTIAL( beta_dxx, 3, ADX_COST_LONG,                                    \
         adx_beta_dax(x, y, z) * ((x - 1) / z - (y - 1) / (1 - z))           \
             + adx_beta_dx(x, y, z) / z,                                     \
         adx_beta_dbx(x, y, z) * ((x - 1) / z - (y - 1) / (1 - z))           \
@@ -1185,29 +1187,29 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         return !(z > 0 && z < 1) ? adx_beta_end(x, y, z)                    \
              : adx_absorb(adx_beta_density(0, 0, x, y, z),                  \
                           (x - 1) / z - (y - 1) / (1 - z)); )               \
-    PARTIAL( beta_dax, 3,                                                   \
+    PARTIAL( beta_dax, 3, ADX_COST_LONG,                                    \
         0 / (z - z), 0 / (z - z),                                           \
         v * ((x - 1) / z - (y - 1) / (1 - z))                               \
             + adx_beta_dx(x, y, z) / z,                                     \
         return adx_beta_density(1, 0, x, y, z); )                           \
-    PARTIAL( beta_dbx, 3,                                                   \
+    PARTIAL( beta_dbx, 3, ADX_COST_LONG,                                    \
         0 / (z - z), 0 / (z - z),                                           \
         v * ((x - 1) / z - (y - 1) / (1 - z))                               \
             - adx_beta_dx(x, y, z) / (1 - z),                               \
         return adx_beta_density(0, 1, x, y, z); )                           \
-    PARTIAL( beta_da, 3,                                                    \
+    PARTIAL( beta_da, 3, ADX_COST_LONG,                                     \
         adx_beta_daa(x, y, z), adx_beta_dab(x, y, z), adx_beta_dax(x, y, z),\
         return adx_beta_slope(1, 0, x, y, z); )                             \
-    PARTIAL( beta_db, 3,                                                    \
+    PARTIAL( beta_db, 3, ADX_COST_LONG,                                     \
         adx_beta_dab(x, y, z), adx_beta_dbb(x, y, z), adx_beta_dbx(x, y, z),\
         return adx_beta_slope(0, 1, x, y, z); )                             \
-    PARTIAL( beta_daa, 3,                                                   \
+    PARTIAL( beta_daa, 3, ADX_COST_LONG,                                    \
         0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
         return adx_beta_slope(2, 0, x, y, z); )                             \
-    PARTIAL( beta_dab, 3,                                                   \
+    PARTIAL( beta_dab, 3, ADX_COST_LONG,                                    \
         0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
         return adx_beta_slope(1, 1, x, y, z); )                             \
-    PARTIAL( beta_dbb, 3,                                                   \
+    PARTIAL( beta_dbb, 3, ADX_COST_LONG,                                    \
         0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
         return adx_beta_slope(0, 2, x, y, z); )
 
@@ -1216,7 +1218,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
 #define ADX_PARAMETERS_1 (ad_real x)
 #define ADX_PARAMETERS_2 (ad_real x, ad_real y)
 #define ADX_PARAMETERS_3 (ad_real x, ad_real y, ad_real z)
-#define ADX_DEFINE_PARTIAL(name, n, fx, fy, fz, ...)                        \
+#define ADX_DEFINE_PARTIAL(name, n, how, fx, fy, fz, ...)                        \
     ADX_DEFINE(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
@@ -1231,84 +1233,103 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
  * d/dz
  * box     where tests/core/operations.c samples: from, to for each argument.
  *         Value and partials are smooth inside; edges are in ADREV_EDGES.
+ * attributes   what it costs, and what else is true of it
  * Constants are integers or ADX_K(17 digits): the text is emitted verbatim. */
+
+enum {
+    ADX_COST_SHORT,             // a few instructions
+    ADX_COST_CALL,              // a call of the math library
+    ADX_COST_LONG,              // as much as two such calls, or more
+    ADX_COST = 3,               // the bits of these
+    ADX_MAY_CALL = 4,           // short, but compilers may call a function: sqrt
+                                // sets errno for negative numbers
+    ADX_LINEAR = 8,             // its partials are constants
+    ADX_COMMUTES = 16,          // x and y may change places, to the last bit
+    ADX_IDENTITY = 32,          // an identity may give the result although no
+                                // argument is constant: -(-x) is x
+    ADX_WHOLE_X = 64,           // this argument is a constant, and whole: an
+    ADX_WHOLE_Y = 128,          // order, or an exponent
+    ADX_ADDS = 256,             // ADREV_COUNT: it counts as an addition;
+    ADX_TIMES = 512,            // as a multiplication; with neither, as fn
+    ADX_SCALES = 1024           // and its partials take a multiplication each
+};
 
 // clang-format off
 #define ADREV_OPS(ROW)                                                                                                   \
-    /*   name      n  value                     d/dx                      d/dy                  d/dz     box: x, y, z */ \
-    ROW( add,      2, x + y,                    1,                        1,                    0,       -3,3, -3,3, 0,0 ) \
-    ROW( sub,      2, x - y,                    1,                        -1,                   0,       -3,3, -3,3, 0,0 ) \
-    ROW( mul,      2, x * y,                    y,                        x,                    0,       -3,3, -3,3, 0,0 ) \
-    ROW( div,      2, x / y,                    1 / y,                    -v / y,               0,       -3,3, .5,3, 0,0 ) \
-    ROW( fma,      3, adm_fma(x, y, z),         y,                        x,                    1,       -3,3, -3,3, -3,3 ) \
-    ROW( neg,      1, -x,                       -1,                       0,                    0,       -3,3, 0,0, 0,0 ) \
-    ROW( sqr,      1, x * x,                    2 * x,                    0,                    0,       -3,3, 0,0, 0,0 ) \
-    ROW( abs,      1, adm_fabs(x),              adx_sign(x),              0,                    0,       .1,3, 0,0, 0,0 ) \
-    ROW( min,      2, x <= y || y != y ? x : y, adx_share(-x, -y),        adx_share(-y, -x),    0,       -3,0, .1,3, 0,0 ) \
-    ROW( max,      2, x >= y || y != y ? x : y, adx_share(x, y),          adx_share(y, x),      0,       -3,0, .1,3, 0,0 ) \
-    ROW( clamp,    3, x < y ? y : x > z ? z : x, x < y || x > z ? 0 : 1,  x < y ? 1 : 0,        x < y ? 0 : x > z ? 1 : 0, -1,1, -3,-2, 2,3 ) \
-    ROW( select,   3, x != 0 ? y : z,           0,                        x != 0 ? 1 : 0,       x != 0 ? 0 : 1, 1,2, -3,3, -3,3 ) \
-    ROW( fdim,     2, adm_fdim(x, y),           x > y ? 1 : 0,            x > y ? -1 : 0,       0,       1,3, -3,0, 0,0 ) \
-    ROW( fmod,     2, adm_fmod(x, y),           1,                        adm_rint(v / y - x / y), 0,      4.2,5.5, 1.9,2, 0,0 ) \
-    ROW( remainder, 2, adm_remainder(x, y),     1,                        adm_rint(v / y - x / y), 0,      5.1,5.6, 1.9,2, 0,0 ) \
-    ROW( frac,     1, adx_frac(x),              1,                        0,                    0,       .1,.9, 0,0, 0,0 ) \
-    ROW( copysign, 2, adm_copysign(x, y),       adx_sign(x) * adm_copysign(1, y), 0,            0,       .1,3, -3,-1, 0,0 ) \
-    ROW( ldexp,    2, adx_ldexp(x, y),          adx_ldexp(1, y),          0,                    0,       -3,3, -2,5, 0,0 ) \
-    ROW( sqrt,     1, adm_sqrt(x),              1 / (2 * v),              0,                    0,       .1,9, 0,0, 0,0 ) \
-    ROW( cbrt,     1, adm_cbrt(x),              1 / (3 * v * v),          0,                    0,       .1,9, 0,0, 0,0 ) \
-    ROW( hypot,    2, adm_hypot(x, y),          adx_hypot_dx(x, y, v),    adx_hypot_dx(y, x, v), 0,      -3,3, .1,3, 0,0 ) \
-    ROW( pow,      2, adx_pow(x, y),            adx_pow_dx(x, y, v),      adx_pow_dy(x, y, v),  0,       .1,3, -3,3, 0,0 ) \
-    ROW( powi,     2, adx_pow(x, y),            adx_pow_dx(x, y, v),      0,                    0,       -3,-1, -4,5, 0,0 ) \
-    ROW( exp,      1, adm_exp(x),               v,                        0,                    0,       -5,5, 0,0, 0,0 ) \
-    ROW( exp2,     1, adm_exp2(x),              v * ADX_K(0.69314718055994530942), 0,           0,       -5,5, 0,0, 0,0 ) \
-    ROW( exp10,    1, adx_exp10(x),             v * ADX_K(2.3025850929940456840), 0,            0,       -5,5, 0,0, 0,0 ) \
-    ROW( expm1,    1, adm_expm1(x),             adx_expm1_dx(x, v),       0,                    0,       -5,5, 0,0, 0,0 ) \
-    ROW( log,      1, adm_log(x),               1 / x,                    0,                    0,       .1,9, 0,0, 0,0 ) \
-    ROW( log2,     1, adm_log2(x),              ADX_K(1.4426950408889634074) / x, 0,            0,       .1,9, 0,0, 0,0 ) \
-    ROW( log10,    1, adm_log10(x),             ADX_K(0.43429448190325182765) / x, 0,           0,       .1,9, 0,0, 0,0 ) \
-    ROW( log1p,    1, adm_log1p(x),             1 / (1 + x),              0,                    0,       -.9,9, 0,0, 0,0 ) \
-    ROW( sin,      1, adm_sin(x),               adm_cos(x),               0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( cos,      1, adm_cos(x),               -adm_sin(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( tan,      1, adm_tan(x),               1 + v * v,                0,                    0,       -1.4,1.4, 0,0, 0,0 ) \
-    ROW( asin,     1, adm_asin(x),              adx_asin_dx(x),           0,                    0,       -.9,.9, 0,0, 0,0 ) \
-    ROW( acos,     1, adm_acos(x),              -adx_asin_dx(x),          0,                    0,       -.9,.9, 0,0, 0,0 ) \
-    ROW( atan,     1, adm_atan(x),              adx_atan_dx(x),           0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( atan2,    2, adm_atan2(x, y),          adx_over_square(y, x),    -adx_over_square(x, y), 0,     -3,3, .5,3, 0,0 ) \
-    ROW( sinh,     1, adm_sinh(x),              adm_cosh(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( cosh,     1, adm_cosh(x),              adm_sinh(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( tanh,     1, adm_tanh(x),              adx_tanh_dx(x, v),        0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( asinh,    1, adm_asinh(x),             1 / adm_hypot(1, x),      0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( acosh,    1, adm_acosh(x),             1 / (adm_sqrt(x - 1) * adm_sqrt(x + 1)), 0,     0,       1.1,9, 0,0, 0,0 ) \
-    ROW( atanh,    1, adm_atanh(x),             adx_atanh_dx(x),          0,                    0,       -.9,.9, 0,0, 0,0 ) \
-    ROW( relu,     1, x <= 0 ? 0 : x,           x <= 0 ? 0 : 1,           0,                    0,       .1,3, 0,0, 0,0 ) \
-    ROW( sigmoid,  1, adx_sigmoid(x),           adx_sigmoid_dx(x),        0,                    0,       -6,6, 0,0, 0,0 ) \
-    ROW( softplus, 1, adx_softplus(x),          adx_sigmoid(x),           0,                    0,       -6,6, 0,0, 0,0 ) \
-    ROW( log_add_exp, 2, adx_log_add_exp(x, y), adx_exp_share(x, y),      adx_exp_share(y, x),  0,       0,3, 0,3, 0,0 ) \
-    ROW( erf,      1, adm_erf(x),               ADX_K(1.1283791670955125739) * adx_gauss(x),  0, 0,      -3,3, 0,0, 0,0 ) \
-    ROW( erfc,     1, adm_erfc(x),              ADX_K(-1.1283791670955125739) * adx_gauss(x), 0, 0,      -3,3, 0,0, 0,0 ) \
-    ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
-    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 ) \
-    ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0 ) \
-    ROW( gamma_p,  2, adx_gamma_p(x, y),        adx_gamma_da(1, x, y),    adx_gamma_dx(0, x, y), 0,      .5,9, .5,9, 0,0 ) \
-    ROW( gamma_q,  2, adx_gamma_q(x, y),        -adx_gamma_da(1, x, y),   -adx_gamma_dx(0, x, y), 0,     .5,9, .5,9, 0,0 ) \
-    ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
-    ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
-    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 ) \
-    ROW( beta_p,   3, adx_beta_p(x, y, z),      adx_beta_da(x, y, z),     adx_beta_db(x, y, z), adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9 ) \
-    ROW( beta_q,   3, adx_beta_q(x, y, z),      -adx_beta_da(x, y, z),    -adx_beta_db(x, y, z), -adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9 )
+    /*   name      n  value                     d/dx                      d/dy                  d/dz     box: x, y, z          attributes */ \
+    ROW( add,      2, x + y,                    1,                        1,                    0,       -3,3, -3,3, 0,0,      ADX_ADDS | ADX_LINEAR | ADX_COMMUTES ) \
+    ROW( sub,      2, x - y,                    1,                        -1,                   0,       -3,3, -3,3, 0,0,      ADX_ADDS | ADX_LINEAR ) \
+    ROW( mul,      2, x * y,                    y,                        x,                    0,       -3,3, -3,3, 0,0,      ADX_TIMES | ADX_COMMUTES ) \
+    ROW( div,      2, x / y,                    1 / y,                    -v / y,               0,       -3,3, .5,3, 0,0,      ADX_TIMES | ADX_SCALES ) \
+    ROW( fma,      3, adm_fma(x, y, z),         y,                        x,                    1,       -3,3, -3,3, -3,3,     ADX_ADDS | ADX_TIMES ) \
+    ROW( neg,      1, -x,                       -1,                       0,                    0,       -3,3, 0,0, 0,0,       ADX_TIMES | ADX_LINEAR | ADX_IDENTITY ) \
+    ROW( sqr,      1, x * x,                    2 * x,                    0,                    0,       -3,3, 0,0, 0,0,       ADX_TIMES | ADX_SCALES ) \
+    ROW( abs,      1, adm_fabs(x),              adx_sign(x),              0,                    0,       .1,3, 0,0, 0,0,       ADX_COST_SHORT ) \
+    ROW( min,      2, x <= y || y != y ? x : y, adx_share(-x, -y),        adx_share(-y, -x),    0,       -3,0, .1,3, 0,0,      ADX_COST_SHORT ) \
+    ROW( max,      2, x >= y || y != y ? x : y, adx_share(x, y),          adx_share(y, x),      0,       -3,0, .1,3, 0,0,      ADX_COST_SHORT ) \
+    ROW( clamp,    3, x < y ? y : x > z ? z : x, x < y || x > z ? 0 : 1,  x < y ? 1 : 0,        x < y ? 0 : x > z ? 1 : 0, -1,1, -3,-2, 2,3, ADX_COST_SHORT ) \
+    ROW( select,   3, x != 0 ? y : z,           0,                        x != 0 ? 1 : 0,       x != 0 ? 0 : 1, 1,2, -3,3, -3,3, ADX_COST_SHORT | ADX_IDENTITY ) \
+    ROW( fdim,     2, adm_fdim(x, y),           x > y ? 1 : 0,            x > y ? -1 : 0,       0,       1,3, -3,0, 0,0,       ADX_COST_SHORT | ADX_MAY_CALL ) \
+    ROW( fmod,     2, adm_fmod(x, y),           1,                        adm_rint(v / y - x / y), 0,      4.2,5.5, 1.9,2, 0,0, ADX_COST_CALL ) \
+    ROW( remainder, 2, adm_remainder(x, y),     1,                        adm_rint(v / y - x / y), 0,      5.1,5.6, 1.9,2, 0,0, ADX_COST_LONG ) \
+    ROW( frac,     1, adx_frac(x),              1,                        0,                    0,       .1,.9, 0,0, 0,0,      ADX_COST_CALL ) \
+    ROW( copysign, 2, adm_copysign(x, y),       adx_sign(x) * adm_copysign(1, y), 0,            0,       .1,3, -3,-1, 0,0,     ADX_COST_SHORT ) \
+    ROW( ldexp,    2, adx_ldexp(x, y),          adx_ldexp(1, y),          0,                    0,       -3,3, -2,5, 0,0,      ADX_COST_CALL | ADX_WHOLE_Y ) \
+    ROW( sqrt,     1, adm_sqrt(x),              1 / (2 * v),              0,                    0,       .1,9, 0,0, 0,0,       ADX_COST_SHORT | ADX_MAY_CALL ) \
+    ROW( cbrt,     1, adm_cbrt(x),              1 / (3 * v * v),          0,                    0,       .1,9, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( hypot,    2, adm_hypot(x, y),          adx_hypot_dx(x, y, v),    adx_hypot_dx(y, x, v), 0,      -3,3, .1,3, 0,0,      ADX_COST_CALL ) \
+    ROW( pow,      2, adx_pow(x, y),            adx_pow_dx(x, y, v),      adx_pow_dy(x, y, v),  0,       .1,3, -3,3, 0,0,      ADX_COST_LONG ) \
+    ROW( powi,     2, adx_pow(x, y),            adx_pow_dx(x, y, v),      0,                    0,       -3,-1, -4,5, 0,0,     ADX_COST_LONG | ADX_WHOLE_Y ) \
+    ROW( exp,      1, adm_exp(x),               v,                        0,                    0,       -5,5, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( exp2,     1, adm_exp2(x),              v * ADX_K(0.69314718055994530942), 0,           0,       -5,5, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( exp10,    1, adx_exp10(x),             v * ADX_K(2.3025850929940456840), 0,            0,       -5,5, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( expm1,    1, adm_expm1(x),             adx_expm1_dx(x, v),       0,                    0,       -5,5, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( log,      1, adm_log(x),               1 / x,                    0,                    0,       .1,9, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( log2,     1, adm_log2(x),              ADX_K(1.4426950408889634074) / x, 0,            0,       .1,9, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( log10,    1, adm_log10(x),             ADX_K(0.43429448190325182765) / x, 0,           0,       .1,9, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( log1p,    1, adm_log1p(x),             1 / (1 + x),              0,                    0,       -.9,9, 0,0, 0,0,      ADX_COST_CALL ) \
+    ROW( sin,      1, adm_sin(x),               adm_cos(x),               0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( cos,      1, adm_cos(x),               -adm_sin(x),              0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( tan,      1, adm_tan(x),               1 + v * v,                0,                    0,       -1.4,1.4, 0,0, 0,0,   ADX_COST_CALL ) \
+    ROW( asin,     1, adm_asin(x),              adx_asin_dx(x),           0,                    0,       -.9,.9, 0,0, 0,0,     ADX_COST_LONG ) \
+    ROW( acos,     1, adm_acos(x),              -adx_asin_dx(x),          0,                    0,       -.9,.9, 0,0, 0,0,     ADX_COST_CALL ) \
+    ROW( atan,     1, adm_atan(x),              adx_atan_dx(x),           0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( atan2,    2, adm_atan2(x, y),          adx_over_square(y, x),    -adx_over_square(x, y), 0,     -3,3, .5,3, 0,0,      ADX_COST_LONG ) \
+    ROW( sinh,     1, adm_sinh(x),              adm_cosh(x),              0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( cosh,     1, adm_cosh(x),              adm_sinh(x),              0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( tanh,     1, adm_tanh(x),              adx_tanh_dx(x, v),        0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( asinh,    1, adm_asinh(x),             1 / adm_hypot(1, x),      0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( acosh,    1, adm_acosh(x),             1 / (adm_sqrt(x - 1) * adm_sqrt(x + 1)), 0,     0,       1.1,9, 0,0, 0,0,      ADX_COST_LONG ) \
+    ROW( atanh,    1, adm_atanh(x),             adx_atanh_dx(x),          0,                    0,       -.9,.9, 0,0, 0,0,     ADX_COST_LONG ) \
+    ROW( relu,     1, x <= 0 ? 0 : x,           x <= 0 ? 0 : 1,           0,                    0,       .1,3, 0,0, 0,0,       ADX_COST_SHORT ) \
+    ROW( sigmoid,  1, adx_sigmoid(x),           adx_sigmoid_dx(x),        0,                    0,       -6,6, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( softplus, 1, adx_softplus(x),          adx_sigmoid(x),           0,                    0,       -6,6, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( log_add_exp, 2, adx_log_add_exp(x, y), adx_exp_share(x, y),      adx_exp_share(y, x),  0,       0,3, 0,3, 0,0,        ADX_COST_LONG ) \
+    ROW( erf,      1, adm_erf(x),               ADX_K(1.1283791670955125739) * adx_gauss(x),  0, 0,      -3,3, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( erfc,     1, adm_erfc(x),              ADX_K(-1.1283791670955125739) * adx_gauss(x), 0, 0,      -3,3, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( gamma_p,  2, adx_gamma_p(x, y),        adx_gamma_da(1, x, y),    adx_gamma_dx(0, x, y), 0,      .5,9, .5,9, 0,0,      ADX_COST_LONG ) \
+    ROW( gamma_q,  2, adx_gamma_q(x, y),        -adx_gamma_da(1, x, y),   -adx_gamma_dx(0, x, y), 0,     .5,9, .5,9, 0,0,      ADX_COST_LONG ) \
+    ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0,       ADX_COST_LONG | ADX_WHOLE_X ) \
+    ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0, ADX_COST_LONG | ADX_WHOLE_X ) \
+    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0, ADX_COST_LONG | ADX_WHOLE_X ) \
+    ROW( beta_p,   3, adx_beta_p(x, y, z),      adx_beta_da(x, y, z),     adx_beta_db(x, y, z), adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9, ADX_COST_LONG ) \
+    ROW( beta_q,   3, adx_beta_q(x, y, z),      -adx_beta_da(x, y, z),    -adx_beta_db(x, y, z), -adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9, ADX_COST_LONG )
 
 /* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
  * result is a constant of the recording. The box crosses several steps.      */
 
 #define ADREV_STEPS(ROW)                                                                    \
-    /*   name       value              box: x  */                                           \
-    ROW( floor,     adm_floor(x),      -3,3 )                                               \
-    ROW( ceil,      adm_ceil(x),       -3,3 )                                               \
-    ROW( trunc,     adm_trunc(x),      -3,3 )                                               \
-    ROW( round,     adm_round(x),      -3,3 )                                               \
-    ROW( rint,      adm_rint(x),       -3,3 )                                               \
-    ROW( nearbyint, adm_nearbyint(x),  -3,3 )                                               \
-    ROW( sign,      adx_sign(x),       -3,3 )
+    /*   name       value              box: x  attributes */                                \
+    ROW( floor,     adm_floor(x),      -3,3,      ADX_COST_CALL )                                \
+    ROW( ceil,      adm_ceil(x),       -3,3,      ADX_COST_CALL )                                \
+    ROW( trunc,     adm_trunc(x),      -3,3,      ADX_COST_CALL )                                \
+    ROW( round,     adm_round(x),      -3,3,      ADX_COST_CALL )                                \
+    ROW( rint,      adm_rint(x),       -3,3,      ADX_COST_CALL )                                \
+    ROW( nearbyint, adm_nearbyint(x),  -3,3,      ADX_COST_CALL )                                \
+    ROW( sign,      adx_sign(x),       -3,3,      ADX_COST_SHORT )
 
 /* Comparisons look at values only. While a hook watches, it is told of them. */
 
@@ -1513,6 +1534,17 @@ typedef enum ad_opcode {
     ADREV_OP_COUNT
 } ad_opcode;
 #undef ADX_ENUM
+
+// The attributes of all codes, in their order: a list for an initializer.
+#define ADX_LAST_OF_ROW(name, n, f, fx, fy, fz, x0, x1, y0, y1, z0, z1, how) how,
+#define ADX_LAST_OF_STEP(name, f, x0, x1, how) how,
+#define ADX_SHORT_ONE(...)                     ADX_COST_SHORT,
+#define ADX_ATTRIBUTES                                                      \
+    ADREV_OPS(ADX_LAST_OF_ROW) ADREV_STEPS(ADX_LAST_OF_STEP)                \
+    ADREV_COMPARISONS(ADX_SHORT_ONE) ADX_SHORT_ONE(detach)
+
+// Whether a cell is 1.
+#define ADX_IS_ONE(cell) ((#cell)[0] == '1' && (#cell)[1] == '\0')
 
 // A row as data: for documentation, generated code and tests.
 typedef struct ad_op_info {
@@ -2167,16 +2199,14 @@ ADX_INLINE bool adx_is_counted(ad_real factor)
 // Counts one operation with so many recorded arguments.
 ADX_INLINE void adx_count_op(ad_opcode op, unsigned active)
 {
-    bool add = op == ADREV_OP_add || op == ADREV_OP_sub;
-    bool mul = op == ADREV_OP_mul || op == ADREV_OP_div
-            || op == ADREV_OP_sqr || op == ADREV_OP_neg;
-    bool both = op == ADREV_OP_fma;
-    ADX_TALLY(forward, add, active > 0 && (add || both));
-    ADX_TALLY(forward, mul, active > 0 && (mul || both));
-    ADX_TALLY(forward, fn, active > 0 && !add && !mul && !both);
-    ADX_TALLY(reverse, mul, op == ADREV_OP_div || op == ADREV_OP_sqr ? active
-                                                                     : 0);
-    ADX_TALLY(reverse, fn, !add && !mul && !both ? active : 0);
+    static const unsigned short attributes[] = { ADX_ATTRIBUTES };
+    const unsigned how = attributes[op];
+    const bool fn = (how & (ADX_ADDS | ADX_TIMES)) == 0;
+    ADX_TALLY(forward, add, active > 0 && (how & ADX_ADDS) != 0);
+    ADX_TALLY(forward, mul, active > 0 && (how & ADX_TIMES) != 0);
+    ADX_TALLY(forward, fn, active > 0 && fn);
+    ADX_TALLY(reverse, mul, (how & ADX_SCALES) != 0 ? active : 0);
+    ADX_TALLY(reverse, fn, fn ? active : 0);
 }
 
 // One contribution to an adjoint.
@@ -4168,6 +4198,7 @@ typedef struct adx_each_op {
     ad_opcode op;
     unsigned char arity;
     bool step;
+    bool linear;                // partials are constants
 } adx_each_op;
 
 #define ADX_DEFINE(name, ...)                                               \
@@ -4187,8 +4218,12 @@ ADX_INLINE adx_each_op adx_each_op_of(ad_opcode op)
 {
     adx_each_op row = ADX_ZERO;
     row.op = op;
-#define ADX_DEFINE(name, n, ...)                                            \
-    case ADREV_OP_##name: row.loops = adx_loops_##name; row.arity = n; break;
+#define ADX_DEFINE(name, n, f, fx, fy, fz, x0, x1, y0, y1, z0, z1, how)     \
+    case ADREV_OP_##name:                                                   \
+        row.loops = adx_loops_##name;                                       \
+        row.arity = n;                                                      \
+        row.linear = ((how) & ADX_LINEAR) != 0;                             \
+        break;
 #define ADX_DEFINE_STEP(name, ...)                                          \
     case ADREV_OP_##name:                                                   \
         row.loops = adx_loops_##name;                                       \
@@ -6479,8 +6514,6 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
 #endif
     if (slots == 0)
         return e;
-    if (code == ADREV_OP_add || code == ADREV_OP_sub)
-        how |= ADX_SUM;
     ad_rev y;
     if ((how & ADX_WATCHED) && ADX_TRACED)
         y = n == 1 ? adx_traced_1(code, v, arg[0], f[0])
@@ -6493,25 +6526,27 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
 }
 
 // The partial of an argument that is a plain number is not computed.
-#define ADX_CALL_1(name)                                                    \
+#define ADX_CALL_1(name, fx)                                                 \
     ad_real v = adx_f_##name(a.v, 0, 0);                                    \
     ad_real f = a.kind ? adx_fx_##name(a.v, 0, 0, v) : 0;                   \
     return adx_call_any(how, ADREV_OP_##name, v, 1, &a, &f);
-#define ADX_CALL_2(name)                                                    \
+#define ADX_CALL_2(name, fx)                                                 \
     ad_real v = adx_f_##name(a.v, b.v, 0);                                  \
     adx_number arg[2] = { a, b };                                           \
     ad_real f[2] = { a.kind ? adx_fx_##name(a.v, b.v, 0, v) : 0,            \
                      b.kind ? adx_fy_##name(a.v, b.v, 0, v) : 0 };          \
-    return adx_call_any(how, ADREV_OP_##name, v, 2, arg, f);
-#define ADX_CALL_3(name)                                                    \
+    return adx_call_any(how | (ADX_IS_ONE(fx) ? ADX_SUM : 0u),              \
+                        ADREV_OP_##name, v, 2, arg, f);
+#define ADX_CALL_3(name, fx)                                                 \
     ad_real v = adx_f_##name(a.v, b.v, c.v);                                \
     adx_number arg[3] = { a, b, c };                                        \
     ad_real f[3] = { a.kind ? adx_fx_##name(a.v, b.v, c.v, v) : 0,          \
                      b.kind ? adx_fy_##name(a.v, b.v, c.v, v) : 0,          \
                      c.kind ? adx_fz_##name(a.v, b.v, c.v, v) : 0 };        \
     return adx_call_any(how, ADREV_OP_##name, v, 3, arg, f);
-#define ADX_DEFINE(name, n, ...)                                            \
-    ADX_API adx_number adx_call_##name(ADX_CALLED_##n) { ADX_CALL_##n(name) }
+#define ADX_DEFINE(name, n, f, fx, ...)                                     \
+    ADX_API adx_number adx_call_##name(ADX_CALLED_##n)                      \
+        { ADX_CALL_##n(name, fx) }
 ADREV_OPS(ADX_DEFINE)
 #undef ADX_DEFINE
 #undef ADX_CALL_1
@@ -9039,22 +9074,40 @@ ADX_SELDOM_END
 #undef ADX_DEFINE
 #undef ADX_DEFINE_PART
 
-/* === core/derived ===========================================================
+/* === core/cells =============================================================
  * The rows of the operator table, and behind them the operations that only
  * partials need: the rows PARTIAL of core/operations, and a few others. So a
  * partial is made of operations, and has partials itself.
  *
+ * For that the cells of the tables, which are C expressions, are parsed here, by
+ * recursive descent, into terms of one operation each.
+ *
+ *     choice   = either [ "?" choice ":" choice ]
+ *     either   = both { "||" both }
+ *     both     = relation { "&&" relation }
+ *     relation = sum [ ("<" | ">" | "==" ...) sum ]
+ *     sum      = product { ("+" | "-") product }
+ *     product  = factor { ("*" | "/") factor }
+ *     factor   = "-" factor | "(" choice ")" | number | x | y | z | v
+ *              | name "(" choice { "," choice } ")"
+ *
  *   needs   core/config core/types core/operations core/api
- *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT ADX_EVERY adx_compute
- *           adx_partial_at adx_row_of
+ *   offers  ADX_CHAIN ADX_DERIVED ADX_OP_* ADX_OP_COUNT adx_attributes
+ *           ADX_EVERY adx_compute adx_partial_at adx_row_of ADX_TERM_NUMBER
+ *           ADX_TERM_VALUE ADX_TERM_FIRST ADX_TERMS adx_term adx_formula
+ *           adx_is_letter adx_is_digit adx_operation_named adx_read_decimal
+ *           adx_parse_partial adx_moving_terms adx_cell_tangent
  * ========================================================================== */
+
+/* --- operations -------------------------------------------------------------
+ * Rows for the chain rule, and of what cells have besides: x || y, x && y.   */
 
 // clang-format off
 #define ADX_CHAIN(ROW)                                                                                     \
-    ROW( chain,      2, adx_absorb(x, y),       y,                              x,                 0 )
+    ROW( chain,      2, adx_absorb(x, y),       y,    x,    0,    ADX_COST_SHORT | ADX_COMMUTES )
 #define ADX_OTHERS(ROW)                                                                                    \
-    ROW( or,         2, x != 0 || y != 0,       0,                              0,                 0 )     \
-    ROW( and,        2, x != 0 && y != 0,       0,                              0,                 0 )
+    ROW( or,         2, x != 0 || y != 0,       0,    0,    0,    ADX_COST_SHORT )                         \
+    ROW( and,        2, x != 0 && y != 0,       0,    0,    0,    ADX_COST_SHORT )
 // clang-format on
 #define ADX_NO_ROW(...)
 #define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)
@@ -9069,6 +9122,17 @@ enum {
     ADX_OP_COUNT
 };
 #undef ADX_ENUM
+
+// What is true of each operation: ADX_COST_SHORT and what follows it.
+#define ADX_LAST_OF_OTHER(name, n, f, fx, fy, fz, how) how,
+#define ADX_THIRD_OF_PARTIAL(name, n, how, ...) how,
+static const unsigned short adx_attributes[ADX_OP_COUNT] ADX_UNUSED = {
+    ADX_ATTRIBUTES
+    ADX_CHAIN(ADX_LAST_OF_OTHER) ADX_OTHERS(ADX_LAST_OF_OTHER)
+    ADX_PARTIALS(ADX_THIRD_OF_PARTIAL)
+};
+#undef ADX_LAST_OF_OTHER
+#undef ADX_THIRD_OF_PARTIAL
 
 // adx_f_name(x, y, z): the value of an operation, whatever its arity.
 #define ADX_DEFINE(name, n, f, ...)                                         \
@@ -9120,9 +9184,9 @@ ADX_APART ad_real adx_compute(uint32_t op, ad_real x, ad_real y, ad_real z)
 #define ADX_CASE_OF_ROW(name, ...)                                          \
     ADX_CASE(ADREV_OP_##name, adx_fx_##name(x, y, z, v),                    \
              adx_fy_##name(x, y, z, v), adx_fz_##name(x, y, z, v))
-#define ADX_CASE_OF_OTHER(name, n, f, fx, fy, fz)                           \
+#define ADX_CASE_OF_OTHER(name, n, f, fx, fy, fz, ...)                       \
     ADX_CASE(ADX_OP_##name, fx, fy, fz)
-#define ADX_CASE_OF_PARTIAL(name, n, fx, fy, fz, ...)                       \
+#define ADX_CASE_OF_PARTIAL(name, n, how, fx, fy, fz, ...)                  \
     ADX_CASE(ADX_OP_##name, fx, fy, fz)
 
 // The partial of an operation, whose value is v, with respect to argument i.
@@ -9149,9 +9213,9 @@ ADX_APART ad_real adx_partial_at(uint32_t op, uint32_t i, ad_real x, ad_real y,
 // Name, arity, value and partials of an operation, as text.
 static ADX_UNUSED const ad_op_info *adx_row_of(uint32_t op)
 {
-#define ADX_INFO(name, n, f, fx, fy, fz)                                    \
+#define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
     { #name, n, #f, { #fx, #fy, #fz }, { 0, 0, 0, 0, 0, 0 } },
-#define ADX_INFO_PARTIAL(name, n, fx, fy, fz, ...)                          \
+#define ADX_INFO_PARTIAL(name, n, how, fx, fy, fz, ...)                     \
     { #name, n, "adx_" #name ADX_CALL_TEXT_##n, { #fx, #fy, #fz },          \
       { 0, 0, 0, 0, 0, 0 } },
     static const ad_op_info derived[] = {
@@ -9163,358 +9227,7 @@ static ADX_UNUSED const ad_op_info *adx_row_of(uint32_t op)
                                : &derived[op - ADREV_OP_COUNT];
 }
 
-/* === core/exported ==========================================================
- * The operator table as data, and operators as functions of an operation's
- * code, for other languages. What is usual is written here, as
- * number/expression writes it; the rest is left to tape/apart.
- *
- *   needs   core/config core/types core/operations core/api number/recording
- *           tape/layout tape/hooks tape/apart
- * ========================================================================== */
-
-/* --- the table ------------------------------------------------------------ */
-
-#define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
-    { #name, n, #f, { #fx, #fy, #fz }, { __VA_ARGS__ } },
-#define ADX_INFO_STEP(name, f, ...)                                         \
-    { #name, 1, #f, { "0", "0", "0" }, { __VA_ARGS__ } },
-#define ADX_INFO_COMPARISON(name, operator)                                 \
-    { #name, 2, "x " #operator " y", { "0", "0", "0" }, { 0 } },
-ADX_API const ad_op_info *ad_op_table(void)
-{
-    static const ad_op_info table[] = {
-        ADREV_OPS(ADX_INFO)
-        ADREV_STEPS(ADX_INFO_STEP)
-        ADREV_COMPARISONS(ADX_INFO_COMPARISON)
-        { "detach", 1, "x", { "0", "0", "0" }, { -3, 3, 0, 0, 0, 0 } },
-    };
-    return table;
-}
-#undef ADX_INFO
-#undef ADX_INFO_STEP
-#undef ADX_INFO_COMPARISON
-
-ADX_API const char *ad_version(void) { return ADREV_VERSION; }
-
-/* --- operators ------------------------------------------------------------ */
-
-#define ADX_EXPORTED_HOW (ADX_WATCHED | (ADREV_DEBUG ? ADX_NOTED : 0u))
-
-static ad_rev adx_refuse_code(const char *why)
-{
-    if (adx_now.tape != NULL)
-        adx_fail_because(adx_now.tape, ADREV_ESHAPE, why);
-    return adx_passive((ad_real)NAN);
-}
-
-// A constant is a plain number here: it has no operand.
-static adx_number adx_exported(ad_rev x)
-{
-    return (adx_number){ .v = x.v, .id = adx_word(&x),
-                         .kind = x.job == 0 ? 0 : ADX_RECORDED };
-}
-
-// The id of a value; 0 of every constant.
-ADX_INLINE uint64_t adx_variable(ad_rev x)
-{
-    const uint64_t id = adx_word(&x);
-    return id >> 32 == 0 ? 0 : id;
-}
-
-// What is left to tape/apart. All arguments fit into registers, so operators
-// need no memory on the stack.
-#define ADX_EXPORTED_SUM 0x80000000u    // beside a code: the first partial is 1
-ADX_NOINLINE static ad_rev adx_code_apart(ad_real x, ad_real y, ad_real z,
-                                          unsigned op, uint64_t i, uint64_t j,
-                                          uint64_t k, ad_real v, ad_real fx,
-                                          ad_real fy, ad_real fz)
-{
-    const adx_number a[3] = { adx_exported(adx_numbered(x, i)),
-                              adx_exported(adx_numbered(y, j)),
-                              adx_exported(adx_numbered(z, k)) };
-    const ad_real f[3] = { fx, fy, fz };
-    const unsigned how = ADX_EXPORTED_HOW | (op & ADX_EXPORTED_SUM ? ADX_SUM
-                                                                   : 0u);
-    op &= ~ADX_EXPORTED_SUM;
-    adx_number e = adx_call_any(how, (ad_opcode)op, v, ad_op_arity(op), a, f);
-    return e.id == 0 ? adx_passive(v) : adx_numbered(v, e.id);
-}
-
-// Whether n arguments can be written as they are, if they are of this job:
-// what `other` says in its upper half. While a hook is set there is no room.
-#define ADX_WRITABLE(n, other)                                              \
-    (((other) >> 32 == 0) & !ADREV_DEBUG                                    \
-     & adx_room(sizeof(uint16_t) + (n) * sizeof(adx_operand)))
-#if ADREV_COUNT
-#define ADX_COUNT_CODE(op, active) adx_count_op((ad_opcode)(op), active)
-#else
-#define ADX_COUNT_CODE(op, active) ((void)0)
-#endif
-
-ADX_INLINE ad_rev adx_code_1(unsigned op, ad_real x, uint64_t i, ad_real v,
-                             ad_real fx)
-{
-    const uint64_t here = adx_compound(adx_now.job, 0);
-    if (ADX_LIKELY(ADX_WRITABLE(1, i ^ here))) {
-        ADX_COUNT_CODE(op, 1);
-        return adx_commit(v, adx_put(adx_now.op, fx, i), 1);
-    }
-    return adx_code_apart(x, x, x, op, i, i, i, v, fx, 0, 0);
-}
-
-// Two variables, or one and a constant.
-ADX_INLINE ad_rev adx_code_2(unsigned op, ad_real x, uint64_t i, ad_real y,
-                             uint64_t j, ad_real v, ad_real fx, ad_real fy,
-                             bool sum)
-{
-    const uint64_t here = adx_compound(adx_now.job, 0);
-    adx_operand *at = adx_now.op;
-    if (ADX_LIKELY(ADX_WRITABLE(2, (i ^ here) | (j ^ here)) & (i != j))) {
-        ADX_COUNT_CODE(op, 2);
-        ADX_FETCH((uintptr_t)at + ADX_FAR);
-        if (sum && (uint32_t)i == adx_now.seq)
-            return adx_commit(v, adx_put(at, fy, j), ADX_SUM | 1u);
-        return adx_commit(v, adx_put(adx_put(at, fx, i), fy, j), 2);
-    }
-    if (((i == 0) ^ (j == 0)) & ADX_WRITABLE(1, (i | j) ^ here)) {
-        ADX_COUNT_CODE(op, 1);
-        return adx_commit(v, adx_put(at, i == 0 ? fy : fx, i | j), 1);
-    }
-    return adx_code_apart(x, y, y, op | (sum ? ADX_EXPORTED_SUM : 0u), i, j, j,
-                          v, fx, fy, 0);
-}
-
-ADX_INLINE ad_rev adx_code_3(unsigned op, ad_real x, uint64_t i, ad_real y,
-                             uint64_t j, ad_real z, uint64_t k, ad_real v,
-                             ad_real fx, ad_real fy, ad_real fz)
-{
-    const uint64_t here = adx_compound(adx_now.job, 0);
-    if (ADX_LIKELY(ADX_WRITABLE(3, (i ^ here) | (j ^ here) | (k ^ here)))) {
-        adx_operand *at = adx_put(adx_put(adx_now.op, fx, i), fy, j);
-        ADX_COUNT_CODE(op, 3);
-        return adx_commit(v, adx_put(at, fz, k), 3);
-    }
-    return adx_code_apart(x, y, z, op, i, j, k, v, fx, fy, fz);
-}
-
-// A step function makes a constant, and ad_detach one that hooks know.
-static ad_rev adx_code_step(unsigned op, ad_rev x)
-{
-    const adx_number a = adx_exported(x);
-    switch (op) {
-#define ADX_DEFINE(name, ...)                                               \
-    case ADREV_OP_##name:                                                   \
-        return adx_passive(adx_call_##name(ADX_EXPORTED_HOW, a).v);
-    ADREV_STEPS(ADX_DEFINE)
-#undef ADX_DEFINE
-    case ADREV_OP_detach: {
-        const adx_number y = adx_call_detach(ADX_EXPORTED_HOW, a);
-        return adx_numbered(y.v, y.id);
-    }
-    default:
-        return adx_refuse_code("ad_op1: no operation of one argument has "
-                               "this code");
-    }
-}
-
-static ad_rev adx_code_test(unsigned op, ad_rev x, ad_rev y)
-{
-    const adx_number a = adx_exported(x), b = adx_exported(y);
-    switch (op) {
-#define ADX_DEFINE(name, ...)                                               \
-    case ADREV_OP_##name:                                                   \
-        return adx_passive(adx_call_##name(ADX_EXPORTED_HOW, a, b));
-    ADREV_COMPARISONS(ADX_DEFINE)
-#undef ADX_DEFINE
-    default:
-        return adx_refuse_code("ad_op2: no operation of two arguments has "
-                               "this code");
-    }
-}
-
-// The side that is taken. Only a hook is told of the condition.
-static ad_rev adx_code_choice(ad_rev c, ad_rev x, ad_rev y)
-{
-    const bool holds = c.v != 0;
-    const ad_rev taken = holds ? x : y;
-    if (ADX_TRACED)
-        return adx_code_apart(c.v, x.v, y.v, ADREV_OP_select, adx_word(&c),
-                              adx_word(&x), adx_word(&y), taken.v, 0, holds,
-                              !holds);
-    return taken.job == 0 ? taken
-         : adx_numbered(taken.v, adx_known_id(adx_word(&taken)));
-}
-
-// The exponent or order among the two arguments of an operation.
-ADX_INLINE bool adx_has_order(unsigned op, unsigned argument)
-{
-    return argument == 1 ? op == ADREV_OP_powi || op == ADREV_OP_ldexp
-         : op == ADREV_OP_polygamma || op == ADREV_OP_jn || op == ADREV_OP_yn;
-}
-
-static bool adx_is_order(ad_real k, uint64_t id)
-{
-    return id == 0 && adm_trunc(k) == k && k - k == 0;
-}
-
-// A function for each row, with the arguments in the registers in which ad_op1
-// and its kin have them: a call goes on by one jump. (One function with all rows
-// in a switch takes twice as long.)
-#define ADX_FIRST_IS_ONE(fx) ((#fx)[0] == '1' && (#fx)[1] == '\0')
-#define ADX_DEFINE_1(name, fx)                                              \
-    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i)    \
-    {                                                                       \
-        const ad_real v = adx_f_##name(x, 0, 0);                            \
-        return adx_code_1(op, x, i, v,                                      \
-                          i == 0 ? 0 : adx_fx_##name(x, 0, 0, v));          \
-    }
-#define ADX_DEFINE_2(name, fx)                                              \
-    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,    \
-                                     ad_real y, uint64_t j)                 \
-    {                                                                       \
-        const ad_real v = adx_f_##name(x, y, 0);                            \
-        if ((adx_has_order(ADREV_OP_##name, 0) && !adx_is_order(x, i))      \
-            || (adx_has_order(ADREV_OP_##name, 1) && !adx_is_order(y, j)))  \
-            return adx_refuse_code("ad_op2: an exponent or order is not "   \
-                                   "a whole constant");                     \
-        return adx_code_2(op, x, i, y, j, v,                                \
-                          i == 0 ? 0 : adx_fx_##name(x, y, 0, v),           \
-                          j == 0 ? 0 : adx_fy_##name(x, y, 0, v),           \
-                          ADX_FIRST_IS_ONE(fx));                            \
-    }
-#define ADX_DEFINE_3(name, fx)                                              \
-    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,    \
-                                     ad_real y, uint64_t j, ad_real z,      \
-                                     uint64_t k)                            \
-    {                                                                       \
-        const ad_real v = adx_f_##name(x, y, z);                            \
-        return adx_code_3(op, x, i, y, j, z, k, v,                          \
-                          i == 0 ? 0 : adx_fx_##name(x, y, z, v),           \
-                          j == 0 ? 0 : adx_fy_##name(x, y, z, v),           \
-                          k == 0 ? 0 : adx_fz_##name(x, y, z, v));          \
-    }
-#define ADX_DEFINE(name, n, f, fx, ...) ADX_DEFINE_##n(name, fx)
-ADREV_OPS(ADX_DEFINE)
-#undef ADX_DEFINE
-#undef ADX_DEFINE_1
-#undef ADX_DEFINE_2
-#undef ADX_DEFINE_3
-#undef ADX_FIRST_IS_ONE
-#undef ADX_WRITABLE
-#undef ADX_COUNT_CODE
-#undef ADX_EXPORTED_HOW
-
-// A table for each number of arguments; ADX_ENTER_12 leaves a row of two out of
-// the table for one.
-#define ADX_ENTER(name)    [ADREV_OP_##name] = adx_code_of_##name,
-#define ADX_ENTER_11(name) ADX_ENTER(name)
-#define ADX_ENTER_12(name)
-#define ADX_ENTER_13(name)
-#define ADX_ENTER_21(name)
-#define ADX_ENTER_22(name) ADX_ENTER(name)
-#define ADX_ENTER_23(name)
-#define ADX_ENTER_31(name)
-#define ADX_ENTER_32(name)
-#define ADX_ENTER_33(name) ADX_ENTER(name)
-
-ADX_API ad_rev (ad_op1)(unsigned op, ad_rev x)
-{
-#define ADX_DEFINE(name, n, ...) ADX_ENTER_1##n(name)
-    static ad_rev (*const row[ADREV_OP_COUNT])(unsigned, ad_real, uint64_t) = {
-        ADREV_OPS(ADX_DEFINE)
-    };
-#undef ADX_DEFINE
-    if (op >= ADREV_OP_COUNT || row[op] == NULL)
-        return adx_code_step(op, x);
-    return row[op](op, x.v, adx_variable(x));
-}
-
-ADX_API ad_rev (ad_op2)(unsigned op, ad_rev x, ad_rev y)
-{
-#define ADX_DEFINE(name, n, ...) ADX_ENTER_2##n(name)
-    static ad_rev (*const row[ADREV_OP_COUNT])(unsigned, ad_real, uint64_t,
-                                               ad_real, uint64_t) = {
-        ADREV_OPS(ADX_DEFINE)
-    };
-#undef ADX_DEFINE
-    if (op >= ADREV_OP_COUNT || row[op] == NULL)
-        return adx_code_test(op, x, y);
-    return row[op](op, x.v, adx_variable(x), y.v, adx_variable(y));
-}
-
-ADX_API ad_rev (ad_op3)(unsigned op, ad_rev x, ad_rev y, ad_rev z)
-{
-#define ADX_DEFINE(name, n, ...) ADX_ENTER_3##n(name)
-    static ad_rev (*const row[ADREV_OP_COUNT])(unsigned, ad_real, uint64_t,
-                                               ad_real, uint64_t, ad_real,
-                                               uint64_t) = {
-        ADREV_OPS(ADX_DEFINE)
-    };
-#undef ADX_DEFINE
-    if (op >= ADREV_OP_COUNT || row[op] == NULL)
-        return adx_refuse_code("ad_op3: no operation of three arguments has "
-                               "this code");
-    if (op == ADREV_OP_select)
-        return adx_code_choice(x, y, z);
-    return row[op](op, x.v, adx_variable(x), y.v, adx_variable(y), z.v,
-                   adx_variable(z));
-}
-#undef ADX_ENTER
-#undef ADX_ENTER_11
-#undef ADX_ENTER_12
-#undef ADX_ENTER_13
-#undef ADX_ENTER_21
-#undef ADX_ENTER_22
-#undef ADX_ENTER_23
-#undef ADX_ENTER_31
-#undef ADX_ENTER_32
-#undef ADX_ENTER_33
-
-ADX_API const char *ad_op_name(unsigned op)
-{
-    return op < ADREV_OP_COUNT ? ad_op_table()[op].name : NULL;
-}
-
-ADX_API unsigned ad_op_arity(unsigned op)
-{
-    return op < ADREV_OP_COUNT ? (unsigned)ad_op_table()[op].arity : 0;
-}
-
-ADX_API unsigned ad_op_find(const char *name)
-{
-    static const char *const other[][2] = {
-        { "fabs", "abs" }, { "fmin", "min" }, { "fmax", "max" }
-    };
-    unsigned op = 0;
-    if (name == NULL)
-        return ADREV_OP_COUNT;
-    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        if (strcmp(name, other[i][0]) == 0)
-            name = other[i][1];
-    while (op < ADREV_OP_COUNT && strcmp(ad_op_table()[op].name, name) != 0)
-        op++;
-    return op;
-}
-
-/* === core/cells =============================================================
- * The cells of the operator tables are C expressions. They are parsed here, by
- * recursive descent, into terms of one operation each.
- *
- *     choice   = either [ "?" choice ":" choice ]
- *     either   = both { "||" both }
- *     both     = relation { "&&" relation }
- *     relation = sum [ ("<" | ">" | "==" ...) sum ]
- *     sum      = product { ("+" | "-") product }
- *     product  = factor { ("*" | "/") factor }
- *     factor   = "-" factor | "(" choice ")" | number | x | y | z | v
- *              | name "(" choice { "," choice } ")"
- *
- *   needs   core/config core/types core/operations core/derived
- *   offers  ADX_TERM_NUMBER ADX_TERM_VALUE ADX_TERM_FIRST ADX_TERMS adx_term
- *           adx_formula adx_is_letter adx_is_digit adx_operation_named
- *           adx_read_decimal adx_parse_partial adx_moving_terms
- *           adx_cell_tangent
- * ========================================================================== */
+/* --- cells ---------------------------------------------------------------- */
 
 ADX_SELDOM_BEGIN
 
@@ -9788,6 +9501,331 @@ static ADX_UNUSED ad_real adx_cell_tangent(const adx_formula *f,
                     d[arg[i]]);
     }
     return d[f->result];
+}
+
+/* === core/exported ==========================================================
+ * The operator table as data, and operators as functions of an operation's
+ * code, for other languages. What is usual is written here, as
+ * number/expression writes it; the rest is left to tape/apart.
+ *
+ *   needs   core/config core/types core/operations core/api number/recording
+ *           tape/layout tape/hooks tape/apart core/cells
+ * ========================================================================== */
+
+/* --- the table ------------------------------------------------------------ */
+
+#define ADX_INFO(name, n, f, fx, fy, fz, x0, x1, y0, y1, z0, z1, how)       \
+    { #name, n, #f, { #fx, #fy, #fz }, { x0, x1, y0, y1, z0, z1 } },
+#define ADX_INFO_STEP(name, f, x0, x1, how)                                 \
+    { #name, 1, #f, { "0", "0", "0" }, { x0, x1, 0, 0, 0, 0 } },
+#define ADX_INFO_COMPARISON(name, operator)                                 \
+    { #name, 2, "x " #operator " y", { "0", "0", "0" }, { 0 } },
+ADX_API const ad_op_info *ad_op_table(void)
+{
+    static const ad_op_info table[] = {
+        ADREV_OPS(ADX_INFO)
+        ADREV_STEPS(ADX_INFO_STEP)
+        ADREV_COMPARISONS(ADX_INFO_COMPARISON)
+        { "detach", 1, "x", { "0", "0", "0" }, { -3, 3, 0, 0, 0, 0 } },
+    };
+    return table;
+}
+#undef ADX_INFO
+#undef ADX_INFO_STEP
+#undef ADX_INFO_COMPARISON
+
+ADX_API const char *ad_version(void) { return ADREV_VERSION; }
+
+/* --- operators ------------------------------------------------------------ */
+
+#define ADX_EXPORTED_HOW (ADX_WATCHED | (ADREV_DEBUG ? ADX_NOTED : 0u))
+
+static ad_rev adx_refuse_code(const char *why)
+{
+    if (adx_now.tape != NULL)
+        adx_fail_because(adx_now.tape, ADREV_ESHAPE, why);
+    return adx_passive((ad_real)NAN);
+}
+
+// A constant is a plain number here: it has no operand.
+static adx_number adx_exported(ad_rev x)
+{
+    return (adx_number){ .v = x.v, .id = adx_word(&x),
+                         .kind = x.job == 0 ? 0 : ADX_RECORDED };
+}
+
+// The id of a value; 0 of every constant.
+ADX_INLINE uint64_t adx_variable(ad_rev x)
+{
+    const uint64_t id = adx_word(&x);
+    return id >> 32 == 0 ? 0 : id;
+}
+
+// What is left to tape/apart. All arguments fit into registers, so operators
+// need no memory on the stack.
+#define ADX_EXPORTED_SUM 0x80000000u    // beside a code: the first partial is 1
+ADX_NOINLINE static ad_rev adx_code_apart(ad_real x, ad_real y, ad_real z,
+                                          unsigned op, uint64_t i, uint64_t j,
+                                          uint64_t k, ad_real v, ad_real fx,
+                                          ad_real fy, ad_real fz)
+{
+    const adx_number a[3] = { adx_exported(adx_numbered(x, i)),
+                              adx_exported(adx_numbered(y, j)),
+                              adx_exported(adx_numbered(z, k)) };
+    const ad_real f[3] = { fx, fy, fz };
+    const unsigned how = ADX_EXPORTED_HOW | (op & ADX_EXPORTED_SUM ? ADX_SUM
+                                                                   : 0u);
+    op &= ~ADX_EXPORTED_SUM;
+    adx_number e = adx_call_any(how, (ad_opcode)op, v, ad_op_arity(op), a, f);
+    return e.id == 0 ? adx_passive(v) : adx_numbered(v, e.id);
+}
+
+// Whether n arguments can be written as they are, if they are of this job:
+// what `other` says in its upper half. While a hook is set there is no room.
+#define ADX_WRITABLE(n, other)                                              \
+    (((other) >> 32 == 0) & !ADREV_DEBUG                                    \
+     & adx_room(sizeof(uint16_t) + (n) * sizeof(adx_operand)))
+#if ADREV_COUNT
+#define ADX_COUNT_CODE(op, active) adx_count_op((ad_opcode)(op), active)
+#else
+#define ADX_COUNT_CODE(op, active) ((void)0)
+#endif
+
+ADX_INLINE ad_rev adx_code_1(unsigned op, ad_real x, uint64_t i, ad_real v,
+                             ad_real fx)
+{
+    const uint64_t here = adx_compound(adx_now.job, 0);
+    if (ADX_LIKELY(ADX_WRITABLE(1, i ^ here))) {
+        ADX_COUNT_CODE(op, 1);
+        return adx_commit(v, adx_put(adx_now.op, fx, i), 1);
+    }
+    return adx_code_apart(x, x, x, op, i, i, i, v, fx, 0, 0);
+}
+
+// Two variables, or one and a constant.
+ADX_INLINE ad_rev adx_code_2(unsigned op, ad_real x, uint64_t i, ad_real y,
+                             uint64_t j, ad_real v, ad_real fx, ad_real fy,
+                             bool sum)
+{
+    const uint64_t here = adx_compound(adx_now.job, 0);
+    adx_operand *at = adx_now.op;
+    if (ADX_LIKELY(ADX_WRITABLE(2, (i ^ here) | (j ^ here)) & (i != j))) {
+        ADX_COUNT_CODE(op, 2);
+        ADX_FETCH((uintptr_t)at + ADX_FAR);
+        if (sum && (uint32_t)i == adx_now.seq)
+            return adx_commit(v, adx_put(at, fy, j), ADX_SUM | 1u);
+        return adx_commit(v, adx_put(adx_put(at, fx, i), fy, j), 2);
+    }
+    if (((i == 0) ^ (j == 0)) & ADX_WRITABLE(1, (i | j) ^ here)) {
+        ADX_COUNT_CODE(op, 1);
+        return adx_commit(v, adx_put(at, i == 0 ? fy : fx, i | j), 1);
+    }
+    return adx_code_apart(x, y, y, op | (sum ? ADX_EXPORTED_SUM : 0u), i, j, j,
+                          v, fx, fy, 0);
+}
+
+ADX_INLINE ad_rev adx_code_3(unsigned op, ad_real x, uint64_t i, ad_real y,
+                             uint64_t j, ad_real z, uint64_t k, ad_real v,
+                             ad_real fx, ad_real fy, ad_real fz)
+{
+    const uint64_t here = adx_compound(adx_now.job, 0);
+    if (ADX_LIKELY(ADX_WRITABLE(3, (i ^ here) | (j ^ here) | (k ^ here)))) {
+        adx_operand *at = adx_put(adx_put(adx_now.op, fx, i), fy, j);
+        ADX_COUNT_CODE(op, 3);
+        return adx_commit(v, adx_put(at, fz, k), 3);
+    }
+    return adx_code_apart(x, y, z, op, i, j, k, v, fx, fy, fz);
+}
+
+// A step function makes a constant, and ad_detach one that hooks know.
+static ad_rev adx_code_step(unsigned op, ad_rev x)
+{
+    const adx_number a = adx_exported(x);
+    switch (op) {
+#define ADX_DEFINE(name, ...)                                               \
+    case ADREV_OP_##name:                                                   \
+        return adx_passive(adx_call_##name(ADX_EXPORTED_HOW, a).v);
+    ADREV_STEPS(ADX_DEFINE)
+#undef ADX_DEFINE
+    case ADREV_OP_detach: {
+        const adx_number y = adx_call_detach(ADX_EXPORTED_HOW, a);
+        return adx_numbered(y.v, y.id);
+    }
+    default:
+        return adx_refuse_code("ad_op1: no operation of one argument has "
+                               "this code");
+    }
+}
+
+static ad_rev adx_code_test(unsigned op, ad_rev x, ad_rev y)
+{
+    const adx_number a = adx_exported(x), b = adx_exported(y);
+    switch (op) {
+#define ADX_DEFINE(name, ...)                                               \
+    case ADREV_OP_##name:                                                   \
+        return adx_passive(adx_call_##name(ADX_EXPORTED_HOW, a, b));
+    ADREV_COMPARISONS(ADX_DEFINE)
+#undef ADX_DEFINE
+    default:
+        return adx_refuse_code("ad_op2: no operation of two arguments has "
+                               "this code");
+    }
+}
+
+// The side that is taken. Only a hook is told of the condition.
+static ad_rev adx_code_choice(ad_rev c, ad_rev x, ad_rev y)
+{
+    const bool holds = c.v != 0;
+    const ad_rev taken = holds ? x : y;
+    if (ADX_TRACED)
+        return adx_code_apart(c.v, x.v, y.v, ADREV_OP_select, adx_word(&c),
+                              adx_word(&x), adx_word(&y), taken.v, 0, holds,
+                              !holds);
+    return taken.job == 0 ? taken
+         : adx_numbered(taken.v, adx_known_id(adx_word(&taken)));
+}
+
+static bool adx_is_order(ad_real k, uint64_t id)
+{
+    return id == 0 && adm_trunc(k) == k && k - k == 0;
+}
+
+// A function for each row, with the arguments in the registers in which ad_op1
+// and its kin have them: a call goes on by one jump. (One function with all rows
+// in a switch takes twice as long.)
+#define ADX_DEFINE_1(name, fx)                                              \
+    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i)    \
+    {                                                                       \
+        const ad_real v = adx_f_##name(x, 0, 0);                            \
+        return adx_code_1(op, x, i, v,                                      \
+                          i == 0 ? 0 : adx_fx_##name(x, 0, 0, v));          \
+    }
+#define ADX_DEFINE_2(name, fx)                                              \
+    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,    \
+                                     ad_real y, uint64_t j)                 \
+    {                                                                       \
+        const ad_real v = adx_f_##name(x, y, 0);                            \
+        const unsigned how = adx_attributes[ADREV_OP_##name];               \
+        if (((how & ADX_WHOLE_X) != 0 && !adx_is_order(x, i))               \
+            || ((how & ADX_WHOLE_Y) != 0 && !adx_is_order(y, j)))           \
+            return adx_refuse_code("ad_op2: an exponent or order is not "   \
+                                   "a whole constant");                     \
+        return adx_code_2(op, x, i, y, j, v,                                \
+                          i == 0 ? 0 : adx_fx_##name(x, y, 0, v),           \
+                          j == 0 ? 0 : adx_fy_##name(x, y, 0, v),           \
+                          ADX_IS_ONE(fx));                                  \
+    }
+#define ADX_DEFINE_3(name, fx)                                              \
+    static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,    \
+                                     ad_real y, uint64_t j, ad_real z,      \
+                                     uint64_t k)                            \
+    {                                                                       \
+        const ad_real v = adx_f_##name(x, y, z);                            \
+        return adx_code_3(op, x, i, y, j, z, k, v,                          \
+                          i == 0 ? 0 : adx_fx_##name(x, y, z, v),           \
+                          j == 0 ? 0 : adx_fy_##name(x, y, z, v),           \
+                          k == 0 ? 0 : adx_fz_##name(x, y, z, v));          \
+    }
+#define ADX_DEFINE(name, n, f, fx, ...) ADX_DEFINE_##n(name, fx)
+ADREV_OPS(ADX_DEFINE)
+#undef ADX_DEFINE
+#undef ADX_DEFINE_1
+#undef ADX_DEFINE_2
+#undef ADX_DEFINE_3
+#undef ADX_WRITABLE
+#undef ADX_COUNT_CODE
+#undef ADX_EXPORTED_HOW
+
+// A table for each number of arguments; ADX_ENTER_12 leaves a row of two out of
+// the table for one.
+#define ADX_ENTER(name)    [ADREV_OP_##name] = adx_code_of_##name,
+#define ADX_ENTER_11(name) ADX_ENTER(name)
+#define ADX_ENTER_12(name)
+#define ADX_ENTER_13(name)
+#define ADX_ENTER_21(name)
+#define ADX_ENTER_22(name) ADX_ENTER(name)
+#define ADX_ENTER_23(name)
+#define ADX_ENTER_31(name)
+#define ADX_ENTER_32(name)
+#define ADX_ENTER_33(name) ADX_ENTER(name)
+
+ADX_API ad_rev (ad_op1)(unsigned op, ad_rev x)
+{
+#define ADX_DEFINE(name, n, ...) ADX_ENTER_1##n(name)
+    static ad_rev (*const row[ADREV_OP_COUNT])(unsigned, ad_real, uint64_t) = {
+        ADREV_OPS(ADX_DEFINE)
+    };
+#undef ADX_DEFINE
+    if (op >= ADREV_OP_COUNT || row[op] == NULL)
+        return adx_code_step(op, x);
+    return row[op](op, x.v, adx_variable(x));
+}
+
+ADX_API ad_rev (ad_op2)(unsigned op, ad_rev x, ad_rev y)
+{
+#define ADX_DEFINE(name, n, ...) ADX_ENTER_2##n(name)
+    static ad_rev (*const row[ADREV_OP_COUNT])(unsigned, ad_real, uint64_t,
+                                               ad_real, uint64_t) = {
+        ADREV_OPS(ADX_DEFINE)
+    };
+#undef ADX_DEFINE
+    if (op >= ADREV_OP_COUNT || row[op] == NULL)
+        return adx_code_test(op, x, y);
+    return row[op](op, x.v, adx_variable(x), y.v, adx_variable(y));
+}
+
+ADX_API ad_rev (ad_op3)(unsigned op, ad_rev x, ad_rev y, ad_rev z)
+{
+#define ADX_DEFINE(name, n, ...) ADX_ENTER_3##n(name)
+    static ad_rev (*const row[ADREV_OP_COUNT])(unsigned, ad_real, uint64_t,
+                                               ad_real, uint64_t, ad_real,
+                                               uint64_t) = {
+        ADREV_OPS(ADX_DEFINE)
+    };
+#undef ADX_DEFINE
+    if (op >= ADREV_OP_COUNT || row[op] == NULL)
+        return adx_refuse_code("ad_op3: no operation of three arguments has "
+                               "this code");
+    if (op == ADREV_OP_select)
+        return adx_code_choice(x, y, z);
+    return row[op](op, x.v, adx_variable(x), y.v, adx_variable(y), z.v,
+                   adx_variable(z));
+}
+#undef ADX_ENTER
+#undef ADX_ENTER_11
+#undef ADX_ENTER_12
+#undef ADX_ENTER_13
+#undef ADX_ENTER_21
+#undef ADX_ENTER_22
+#undef ADX_ENTER_23
+#undef ADX_ENTER_31
+#undef ADX_ENTER_32
+#undef ADX_ENTER_33
+
+ADX_API const char *ad_op_name(unsigned op)
+{
+    return op < ADREV_OP_COUNT ? ad_op_table()[op].name : NULL;
+}
+
+ADX_API unsigned ad_op_arity(unsigned op)
+{
+    return op < ADREV_OP_COUNT ? (unsigned)ad_op_table()[op].arity : 0;
+}
+
+ADX_API unsigned ad_op_find(const char *name)
+{
+    static const char *const other[][2] = {
+        { "fabs", "abs" }, { "fmin", "min" }, { "fmax", "max" }
+    };
+    unsigned op = 0;
+    if (name == NULL)
+        return ADREV_OP_COUNT;
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (strcmp(name, other[i][0]) == 0)
+            name = other[i][1];
+    while (op < ADREV_OP_COUNT && strcmp(ad_op_table()[op].name, name) != 0)
+        op++;
+    return op;
 }
 #if ADREV_FIXED < 2
 /* === array/operands =========================================================
@@ -10988,11 +11026,16 @@ static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
 
 // The partial with respect to operand k where it is the same for all elements,
 // so that none is stored; 0: it is not.
-static ad_real adx_uniform(ad_opcode op, size_t k)
+static ad_real adx_uniform(adx_each_op row, size_t k)
 {
-    return op == ADREV_OP_add ? 1
-         : op == ADREV_OP_sub ? k == 0 ? 1 : -1
-         : op == ADREV_OP_neg ? -1 : 0;
+    const ad_real zero = 0;
+    const ad_real *const at[3] = { &zero, &zero, &zero };
+    ad_real v, uniform = 0;
+    ad_real *d[3] = { NULL, NULL, NULL };
+    d[k] = &uniform;
+    if (row.linear)
+        row.loops(1, at, &v, d);
+    return uniform;
 }
 
 #define ADX_TOGETHER (ADREV_FIXED ? 8 : 64)     // elements that are worked on
@@ -11071,7 +11114,7 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
     adx_part part[3];
     size_t k = 0;
     do {                            // there is a first operand: gcc is told
-        ad_real scale = adx_uniform(row.op, k);
+        ad_real scale = adx_uniform(row, k);
         part[k].x = adx_vector(n, x[k], inc[k]);
         part[k].d.v = NULL;
         part[k].own = scale == 0;

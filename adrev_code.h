@@ -750,7 +750,7 @@ typedef struct adx_helper {
     { #name, #parameters, #__VA_ARGS__, #type },
 #define ADX_QUOTED(name, parameters, ...)                                   \
     ADX_TEXT(name, parameters, __VA_ARGS__)
-#define ADX_TEXT_PARTIAL(name, n, fx, fy, fz, ...)                          \
+#define ADX_TEXT_PARTIAL(name, n, how, fx, fy, fz, ...)                     \
     ADX_QUOTED(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 static const adx_helper adx_helpers[] = {
     ADX_LONG(ADX_TEXT, ADX_TEXT)
@@ -1126,7 +1126,7 @@ ADX_SELDOM_END
  * return; and an array node is a loop, which the kind of the node decides. Sums
  * are added up in the order of array/linear, so the bits are those of a replay.
  *
- *   needs   core/derived function/program code/api code/text code/layout
+ *   needs   core/cells function/program code/api code/text code/layout
  *   offers  adx_value_text adx_say_change adx_say_guard adx_take_signs
  *           adx_say_node adx_adds_in_place adx_tells_at_home adx_array_with
  *           adx_say_one adx_say_eight adx_say_sum_of_eight adx_say_row
@@ -1638,7 +1638,7 @@ static void adx_say_many(adx_writing *k, const adx_node *s)
  * of the row if the adjoint of that product is known before, else after it
  * (`waits`).
  *
- *   needs   tape/memory core/derived function/program function/copy code/text
+ *   needs   tape/memory core/cells function/program function/copy code/text
  *           code/layout code/statements
  *   offers  ADX_ROW_BLOCK ADX_BEFORE ADX_BY_ROW ADX_ALONG adx_row_loop
  *           adx_find_rows adx_say_of_row
@@ -1842,8 +1842,8 @@ ADX_SELDOM_END
  * Outputs are a sequence of their own: their symbol is the statement whose
  * instances they are.
  *
- *   needs   tape/memory core/derived function/program function/unique
- *           function/emit function/copy code/layout
+ *   needs   tape/memory core/cells function/program function/unique
+ *           function/copy code/layout
  *   offers  ADX_ROLL_DEPTH ADX_ROLL_LEAST adx_item adx_looped adx_rolled
  *           adx_free_rolled adx_join_equal adx_part_equal ADX_CLASS_RESULT
  *           ADX_CLASS_CONSTANT adx_class_of adx_varying adx_read_by
@@ -2558,8 +2558,8 @@ ADX_SELDOM_END
  * Every number is computed from the same numbers as before, so the bits are the
  * same. What suffers is locality: more numbers have to be in work.
  *
- *   needs   tape/memory function/program function/emit function/copy
- *           code/layout code/repeats
+ *   needs   tape/memory function/program function/copy code/layout
+ *           code/repeats
  *   offers  adx_order_by_levels
  * ========================================================================== */
 
@@ -4267,7 +4267,7 @@ ADX_SELDOM_END
  * them. If they are not, the function returns -1, and the replay says what is
  * wrong.
  *
- *   needs   tape/memory core/derived function/program function/copy
+ *   needs   tape/memory core/cells function/program function/copy
  *           function/functions code/text code/layout
  *   offers  adx_has_check adx_say_sum adx_say_check
  * ========================================================================== */
@@ -4701,8 +4701,8 @@ ADX_SELDOM_END
  * else as late as it can, so that little is handed on. (Trapezoidal rule,
  * bench/assemble, compiled: J 38 instead of 76 us, H 38 instead of 70.)
  *
- *   needs   tape/memory core/derived function/program function/copy
- *           function/matrices code/layout code/statements code/repeats
+ *   needs   tape/memory function/program function/copy code/layout
+ *           code/statements code/repeats
  *   offers  adx_phases adx_end_phases adx_find_phases
  * ========================================================================== */
 
@@ -4725,13 +4725,10 @@ static void adx_end_phases(adx_phases *f)
     adx_drop(f->k->p->memory, f->last_of);
 }
 
-// Whether an operation calls a function, or may call one. (sqrt does for
-// negative numbers, since that sets errno.)
+// Whether an operation calls a function, or may call one.
 static bool adx_is_call(uint32_t op)
 {
-    return adx_cost_of(op) != ADX_SHORT || op == ADREV_OP_sqrt
-        || op == ADREV_OP_fdim || op == ADX_OP_asin_dx
-        || op == ADX_OP_hypot_dx;
+    return (adx_attributes_of(op) & (ADX_COST | ADX_MAY_CALL)) != 0;
 }
 
 // A node as its text has it.
@@ -5017,7 +5014,7 @@ ADX_SELDOM_END
 /* === code/wanted ============================================================
  * Which C functions are asked for, and the programs from which they are made.
  *
- *   needs   tape/memory core/derived function/api function/program
+ *   needs   tape/memory core/cells function/api function/program
  *           function/unique function/copy function/adjoints function/matrices
  *           function/functions function/evaluation function/pattern
  *           function/plans code/api code/text code/layout code/statements
@@ -6072,9 +6069,9 @@ ADX_SELDOM_END
  * So a file is accepted only if a recording can make the function, and saving
  * the function again gives the same bytes.
  *
- *   needs   tape/memory core/derived core/cells core/hash function/api
- *           function/program function/adjoints function/record
- *           function/functions function/evaluation code/text
+ *   needs   tape/memory core/cells core/hash function/api function/program
+ *           function/adjoints function/record function/functions
+ *           function/evaluation code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

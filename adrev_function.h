@@ -966,13 +966,13 @@ ADX_UNUSED static adx_hash128 adx_xxh128(const void *data, size_t n)
  * an external statement makes several numbers that follow one another; what such
  * a node needs beyond the fields of a node is in `many`.
  *
- *   needs   tape/memory core/derived core/cells function/api
+ *   needs   tape/memory core/cells function/api
  *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
- *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL
- *           ADX_FUSES_MUL adx_rounded ADX_FUSED_CHAIN ADX_FUSED
- *           adx_make_room_for adx_shared_rule adx_new_shared_rule
- *           adx_share_rule adx_release_rule adx_node adx_numbers
- *           ADX_MANY_KINDS ADX_MANY_* adx_many_kind ADX_MANY_COUNT
+ *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end adx_attributes_of
+ *           adx_cost_of adx_commutes ADX_ROUNDED_ALL ADX_FUSES_MUL adx_rounded
+ *           ADX_FUSED_CHAIN ADX_FUSED adx_make_room_for adx_shared_rule
+ *           adx_new_shared_rule adx_share_rule adx_release_rule adx_node
+ *           adx_numbers ADX_MANY_KINDS ADX_MANY_* adx_many_kind ADX_MANY_COUNT
  *           adx_many_facts adx_facts_of ADX_EXTERNAL_value
  *           ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving adx_many
  *           ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS adx_seen_set
@@ -997,6 +997,24 @@ enum {
     ADX_OP_mul_sub,                 // c - a * b
     ADX_OP_end
 };
+
+// The attributes of an operation, or of what only programs have, which is
+// short.
+ADX_INLINE unsigned adx_attributes_of(uint32_t op)
+{
+    return op < ADX_OP_COUNT ? adx_attributes[op] : ADX_COST_SHORT;
+}
+
+// What it takes to compute a result again, in calls of the math library.
+static unsigned adx_cost_of(uint32_t op)
+{
+    return adx_attributes_of(op) & ADX_COST;
+}
+
+ADX_INLINE bool adx_commutes(uint32_t op)
+{
+    return (adx_attributes_of(op) & ADX_COMMUTES) != 0;
+}
 
 // The product and the sum are in two functions, because a compiler that
 // contracts only within an expression then leaves them apart.
@@ -1722,20 +1740,12 @@ static uint32_t adx_fixed(adx_program *p, ad_real v)
  * Cells of the operator table become nodes, too. In this way partials enter a
  * program, and partials of partials.
  *
- *   needs   tape/memory core/derived core/cells function/program
- *           function/unique
- *   offers  adx_commutes adx_emit_of adx_emit adx_emit2 adx_emit_guard
- *           adx_append_many adx_numbers_of adx_single adx_is_single
- *           adx_emit_each adx_emit_each2 adx_emit_fold adx_emit_product
- *           adx_emit_external adx_partial_of
+ *   needs   tape/memory core/cells function/program function/unique
+ *   offers  adx_emit_of adx_emit adx_emit2 adx_emit_guard adx_append_many
+ *           adx_numbers_of adx_single adx_is_single adx_emit_each
+ *           adx_emit_each2 adx_emit_fold adx_emit_product adx_emit_external
+ *           adx_partial_of
  * ========================================================================== */
-
-// Whether an operation has an identity that needs no constant: -(-x) is x, and
-// c ? y : y is y.
-static bool adx_has_identity(uint32_t op)
-{
-    return op == ADREV_OP_neg || op == ADREV_OP_select;
-}
 
 // Returns the number that an identity says is the result of an operation, so
 // that no node is needed. ADX_NOWHERE: no identity applies.
@@ -1766,11 +1776,6 @@ ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
     default:
         return ADX_NOWHERE;
     }
-}
-
-static bool adx_commutes(uint32_t op)
-{
-    return op == ADREV_OP_add || op == ADREV_OP_mul || op == ADX_OP_chain;
 }
 
 // Makes room for one more node and its number. False: there is none, and p is
@@ -1842,7 +1847,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     if (p->plain)
         return adx_has_room_for_node(p) ? adx_append_node(p, op, x, y, z) : 0;
     bool some = (from[0] | from[1] | from[2]) >= ADX_FROM_CONSTANT;
-    uint32_t same = some || adx_has_identity(op)
+    uint32_t same = some || (adx_attributes[op] & ADX_IDENTITY) != 0
                   ? adx_identity(p, op, x, y, z) : ADX_NOWHERE;
     if (same != ADX_NOWHERE) {
         p->report.identity++;
@@ -2129,7 +2134,7 @@ ADX_SELDOM_END
  * what both need: it copies nodes of the old program into the new one, and
  * finds partials there. (Griewank & Walther, chapter 3.)
  *
- *   needs   tape/memory core/derived function/program function/unique
+ *   needs   tape/memory core/cells function/program function/unique
  *           function/emit
  *   offers  adx_making adx_mark_number adx_is_used adx_mark_used
  *           adx_end_making adx_start_making adx_begin_making adx_take_range
@@ -2487,7 +2492,7 @@ ADX_SELDOM_END
  * nothing is added for it. Array nodes are treated the same way, range by
  * range: their tangents are array nodes.
  *
- *   needs   core/derived function/program function/unique function/emit
+ *   needs   core/cells function/program function/unique function/emit
  *           function/copy
  *   offers  adx_tangent_node adx_make_tangent adx_make_along
  * ========================================================================== */
@@ -2720,7 +2725,7 @@ ADX_SELDOM_END
  * The last part of this room splits array nodes into nodes of one result each,
  * for sparsity and Taylor series.
  *
- *   needs   tape/memory core/derived function/program function/unique
+ *   needs   tape/memory core/cells function/program function/unique
  *           function/emit function/copy
  *   offers  adx_find_moved adx_adjoint_part adx_adjoint_nodes adx_make_adjoint
  *           adx_make_copy adx_make_scalar
@@ -3316,11 +3321,11 @@ ADX_SELDOM_END
  * The second half of this room divides an adjoint into a primal and a pullback,
  * and joins pullbacks of several steps of a loop.
  *
- *   needs   tape/memory core/derived function/program function/unique
- *           function/emit function/copy function/tangents function/adjoints
+ *   needs   tape/memory function/program function/unique function/emit
+ *           function/copy function/tangents function/adjoints
  *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
- *           adx_make_jacobian adx_make_hessian ADX_SHORT adx_cost_of
- *           adx_make_primal adx_make_pullback ADX_UNROLLED adx_make_unrolled
+ *           adx_make_jacobian adx_make_hessian adx_make_primal
+ *           adx_make_pullback ADX_UNROLLED adx_make_unrolled
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3466,44 +3471,6 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
  * Both have nodes of the same adjoint, `whole`, in the same order, so the bits
  * are the same.                                                              */
 
-// What it takes to compute a number again: no call of the math library, a short
-// call, or a long one, which counts twice.
-typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
-
-// The cost of an operation. An operation of the table that is not listed here
-// is short if its value calls no function.
-static adx_cost adx_cost_of(uint32_t op)
-{
-    switch (op) {
-    case ADREV_OP_fma: case ADREV_OP_abs: case ADREV_OP_fdim:
-    case ADREV_OP_copysign: case ADREV_OP_sqrt: case ADREV_OP_sign:
-    case ADX_OP_chain: case ADX_OP_chain_add: case ADX_OP_chain_sub:
-    case ADX_OP_mul_add: case ADX_OP_mul_sub: case ADX_OP_or: case ADX_OP_and:
-    case ADX_OP_share: case ADX_OP_cosine: case ADX_OP_hypot_dx:
-    case ADX_OP_asin_dx: case ADX_OP_atanh_dx: case ADX_OP_atan_dx:
-    case ADX_OP_guard: case ADX_OP_many:
-        return ADX_SHORT;
-    case ADREV_OP_cbrt: case ADREV_OP_asin: case ADREV_OP_atan2:
-    case ADREV_OP_sinh: case ADREV_OP_tanh: case ADREV_OP_asinh:
-    case ADREV_OP_acosh: case ADREV_OP_atanh: case ADREV_OP_erf:
-    case ADREV_OP_erfc: case ADREV_OP_lgamma: case ADREV_OP_tgamma:
-    case ADREV_OP_pow: case ADREV_OP_powi: case ADREV_OP_remainder:
-    case ADREV_OP_softplus: case ADREV_OP_log_add_exp: case ADREV_OP_exp10:
-    case ADREV_OP_digamma: case ADREV_OP_polygamma: case ADREV_OP_jn:
-    case ADREV_OP_yn: case ADREV_OP_gamma_p: case ADREV_OP_gamma_q:
-    case ADREV_OP_beta_p: case ADREV_OP_beta_q:
-    case ADX_OP_gamma_da: case ADX_OP_gamma_dx: case ADX_OP_pow_dxx:
-    case ADX_OP_pow_dxy: case ADX_OP_beta_da: case ADX_OP_beta_db:
-    case ADX_OP_beta_dx: case ADX_OP_beta_dxx: case ADX_OP_beta_dax:
-    case ADX_OP_beta_dbx: case ADX_OP_beta_daa: case ADX_OP_beta_dab:
-    case ADX_OP_beta_dbb:
-        return ADX_LONG;
-    default:                    // of the table: short if nothing is called
-        return op < ADX_OP_COUNT
-            && strchr(adx_row_of(op)->value, '(') == NULL ? ADX_SHORT : ADX_CALL;
-    }
-}
-
 // The division of an adjoint into primal and pullback.
 typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
@@ -3528,7 +3495,7 @@ static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
 // pullback computes it, and so needs its arguments. Returns how many numbers
 // are handed on.
 static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
-                              adx_cost least, size_t most)
+                              unsigned least, size_t most)
 {
     const adx_program *p = &k->whole;
     size_t n = 0;
@@ -3554,10 +3521,10 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
 // those of as many short ones as there is room for.
 static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 {
-    size_t n = adx_find_handed(k, inputs, ADX_CALL, SIZE_MAX);
+    size_t n = adx_find_handed(k, inputs, ADX_COST_CALL, SIZE_MAX);
     if (n > most)
-        n = adx_find_handed(k, inputs, ADX_LONG, most);
-    return n > 0 ? n : adx_find_handed(k, inputs, ADX_CALL, most);
+        n = adx_find_handed(k, inputs, ADX_COST_LONG, most);
+    return n > 0 ? n : adx_find_handed(k, inputs, ADX_COST_CALL, most);
 }
 
 // Makes the adjoint that is to be divided, and finds the numbers that depend on
@@ -3740,7 +3707,7 @@ ADX_SELDOM_END
  * number of the program for the value `id` of the tape. Comparisons become
  * guards. Array statements become array nodes, some of them several.
  *
- *   needs   tape/layout tape/memory tape/hooks sweep/session core/derived
+ *   needs   tape/layout tape/memory tape/hooks sweep/session core/cells
  *           function/api function/program function/unique function/emit
  *           function/copy
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node
@@ -4285,8 +4252,7 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
  *   5  A node that uses the result of the node before it is marked: it finds
  *      that result in a register.
  *
- *   needs   tape/memory core/derived function/program function/copy
- *           function/matrices
+ *   needs   tape/memory core/cells function/program function/copy
  *   offers  adx_machine adx_machine_room adx_need_room adx_free_machine
  *           ADX_CODE ADX_AFTER_X ADX_AFTER_Y ADX_AFTER_Z ADX_CODES ADX_AFTER
  *           adx_make_machine
@@ -4825,8 +4791,8 @@ static adx_machine *adx_make_machine(const adx_program *p)
 /* === function/arrays ========================================================
  * Replay of array nodes, for one point and for lanes of points.
  *
- *   needs   core/derived array/operands array/linear array/sums
- *           function/program function/places
+ *   needs   core/cells array/operands array/linear array/sums function/program
+ *           function/places
  *   offers  adx_stream adx_map_of ADX_FAILED adx_run_many
  * ========================================================================== */
 
@@ -5301,7 +5267,7 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
  *
- *   needs   tape/memory core/derived function/api function/program
+ *   needs   tape/memory core/cells function/api function/program
  *           function/places function/arrays
  *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
  *           adx_give_work adx_run_lanes
@@ -7486,9 +7452,9 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
  * partial is needed. Orders 1 and 2 need none of this: their coefficients are
  * the tangent, and half of its tangent (function/tangents).
  *
- *   needs   tape/memory core/derived function/api function/program
- *           function/emit function/copy function/adjoints function/run
- *           function/functions function/evaluation
+ *   needs   tape/memory core/cells function/api function/program function/emit
+ *           function/copy function/adjoints function/run function/functions
+ *           function/evaluation
  *   offers  adx_free_series
  * ========================================================================== */
 
@@ -7526,13 +7492,29 @@ static void adx_free_series(adx_series *t)
     }
 }
 
-// Whether the coefficients of an operation need no partials.
+// Coefficient k > 0 of what has a recurrence, from those up to k of x, y and z,
+// and those before k of v.
+#define ADX_RECURRENCES(DO)                                                 \
+    DO(ADREV_OP_add, x[k] + y[k])                                           \
+    DO(ADREV_OP_sub, x[k] - y[k])                                           \
+    DO(ADREV_OP_neg, -x[k])                                                 \
+    DO(ADREV_OP_sqr, adx_convolve(x, x, 0, k))                              \
+    DO(ADREV_OP_mul, adx_convolve(x, y, 0, k))                              \
+    DO(ADX_OP_chain, adx_convolve(x, y, 0, k))                              \
+    DO(ADREV_OP_fma, adx_convolve(x, y, 0, k) + z[k])                       \
+    DO(ADREV_OP_div, (x[k] - adx_convolve(y, v, 1, k)) / *y)                \
+    DO(ADREV_OP_detach, 0)
+
+// Whether no partials are needed for the coefficients of an operation.
 static bool adx_has_recurrence(uint32_t op)
 {
-    return op == ADREV_OP_add || op == ADREV_OP_sub || op == ADREV_OP_neg
-        || op == ADREV_OP_mul || op == ADREV_OP_div || op == ADREV_OP_sqr
-        || op == ADREV_OP_fma || op == ADX_OP_chain || op == ADX_OP_guard
-        || op == ADREV_OP_detach;
+    switch (op) {
+#define ADX_DO(code, value) case code:
+    ADX_RECURRENCES(ADX_DO)
+#undef ADX_DO
+    case ADX_OP_guard: return true;
+    default:           return false;
+    }
 }
 
 // Makes the partials of node i.
@@ -7694,16 +7676,10 @@ static ad_real adx_coefficient(const adx_coefficients *t, size_t node,
     if (k == 0)
         return adx_compute(s->op, *x, *y, *z);
     switch (s->op) {
-    case ADREV_OP_add: return x[k] + y[k];
-    case ADREV_OP_sub: return x[k] - y[k];
-    case ADREV_OP_neg: return -x[k];
-    case ADREV_OP_sqr: return adx_convolve(x, x, 0, k);
-    case ADX_OP_chain:
-    case ADREV_OP_mul: return adx_convolve(x, y, 0, k);
-    case ADREV_OP_fma: return adx_convolve(x, y, 0, k) + z[k];
-    case ADREV_OP_div: return (x[k] - adx_convolve(y, v, 1, k)) / *y;
-    case ADREV_OP_detach: return 0;
-    default:           return adx_integrate(t, node, k);
+#define ADX_DO(code, value) case code: return value;
+    ADX_RECURRENCES(ADX_DO)
+#undef ADX_DO
+    default: return adx_integrate(t, node, k);
     }
 }
 
@@ -8018,7 +7994,7 @@ ADX_SELDOM_END
  * inputs of such arguments are propagated forwards, and the pairs are
  * collected.
  *
- *   needs   tape/memory core/derived function/program function/emit
+ *   needs   tape/memory core/cells function/program function/emit
  *           function/copy
  *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
  *           adx_jacobian_graph adx_hessian_graph

@@ -12492,9 +12492,9 @@ static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
  * alone: a part adds in the order of its loops, and sums of parts are added in
  * that of the parts.
  *
- *   needs   tape/memory core/derived core/cells tensor/api tensor/nests
- *           tensor/binding tensor/programs tensor/sharing tensor/parts
- *           tensor/matrices tensor/gathers tensor/storage
+ *   needs   tape/memory core/cells tensor/api tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/parts tensor/matrices
+ *           tensor/gathers tensor/storage
  *   offers  adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
  *           adx_run_value
  * ========================================================================== */
@@ -16295,10 +16295,10 @@ ADX_SELDOM_END
  * reader meets each of its numbers once. All others are computed on their own.
  * No operation is done twice, and none in another order.
  *
- *   needs   core/derived core/cells code/text tensor/api tensor/arena
- *           tensor/sets tensor/binding tensor/open tensor/programs
- *           tensor/sharing tensor/derive tensor/parts tensor/storage
- *           tensor/prepare tensor/pointwise
+ *   needs   core/cells code/text tensor/api tensor/arena tensor/sets
+ *           tensor/binding tensor/open tensor/programs tensor/sharing
+ *           tensor/derive tensor/parts tensor/storage tensor/prepare
+ *           tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part
@@ -17609,9 +17609,9 @@ ADX_SELDOM_END
  * number by number: loops over regions of their indices, the core and what is
  * around it, with one expression inside.
  *
- *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/binding tensor/open tensor/programs tensor/sharing
- *           tensor/pointwise tensor/fusion tensor/emission
+ *   needs   core/cells code/text tensor/arena tensor/sets tensor/binding
+ *           tensor/open tensor/programs tensor/sharing tensor/pointwise
+ *           tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
  *           adx_say_operation_at adx_is_run_index adx_say_run_index

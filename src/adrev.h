@@ -57,9 +57,8 @@
  *   core/special        long functions: digamma, Bessel functions
  *   core/incomplete     the incomplete gamma functions
  *   core/beta           the incomplete beta functions
- *   core/derived        what partials are made of, with partials of its own
+ *   core/cells          reads the cells of the operator table as operations
  *   core/exported       the operator table as data; operators by code
- *   core/cells          reads the operator table as formulas
  *   array/operands      views of arrays, and how their ids are stored
  *   array/linear        statements that are sums of terms
  *   array/sums          sums, norms, operations on elements, softmax
@@ -132,9 +131,8 @@
 #include "core/special.h"
 #include "core/incomplete.h"
 #include "core/beta.h"
-#include "core/derived.h"
-#include "core/exported.h"
 #include "core/cells.h"
+#include "core/exported.h"
 #if ADREV_FIXED < 2
 #include "array/operands.h"
 #include "array/linear.h"

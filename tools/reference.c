@@ -36,6 +36,21 @@ static void operations(void)
     }
 }
 
+// Arguments that are whole numbers and constants.
+static void whole(void)
+{
+    const char *between = "";
+#define WHOLE(name, n, f, fx, fy, fz, x0, x1, y0, y1, z0, z1, how)          \
+    if (((how) & (ADX_WHOLE_X | ADX_WHOLE_Y)) != 0) {                       \
+        printf("%s`%s` of `ad_%s`", between,                                \
+               ((how) & ADX_WHOLE_X) != 0 ? "x" : "y", #name);              \
+        between = ", ";                                                     \
+    }
+    ADREV_OPS(WHOLE)
+#undef WHOLE
+    printf(".\n");
+}
+
 static void steps(void)
 {
     const ad_op_info *ops = ad_op_table();
@@ -90,10 +105,10 @@ int main(void)
            "Made of rows: `ad_j0(x)`, `ad_j1`, `ad_y0` and `ad_y1` are "
            "`ad_jn(0, x)` and so on;\n`ad_modf(x, &whole)` is `ad_frac` and "
            "`ad_frexp(x, &k)` is `ad_ldexp`, with the\nother part through a "
-           "pointer; `ad_sincos(x, &s, &c)` records both. Exponents of\n"
-           "`ad_powi` and `ad_ldexp` and orders `x` of `ad_polygamma`, "
-           "`ad_jn` and `ad_yn` are\nints.\n\n"
-           "`ad_gamma_p` and `ad_gamma_q` have derivatives with respect to the "
+           "pointer; `ad_sincos(x, &s, &c)` records both.\n\n"
+           "Exponents and orders, which are ints:\n");
+    whole();
+    printf("\n`ad_gamma_p` and `ad_gamma_q` have derivatives with respect to the "
            "shape `x` up to\nthe order 8, from there on NaN; mixed ones, and "
            "those with respect to `y`, follow\nfrom these. `ad_beta_p` and "
            "`ad_beta_q` have them up to the second, third ones\nwith respect "

@@ -258,11 +258,16 @@ static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
 
 // The partial with respect to operand k where it is the same for all elements,
 // so that none is stored; 0: it is not.
-static ad_real adx_uniform(ad_opcode op, size_t k)
+static ad_real adx_uniform(adx_each_op row, size_t k)
 {
-    return op == ADREV_OP_add ? 1
-         : op == ADREV_OP_sub ? k == 0 ? 1 : -1
-         : op == ADREV_OP_neg ? -1 : 0;
+    const ad_real zero = 0;
+    const ad_real *const at[3] = { &zero, &zero, &zero };
+    ad_real v, uniform = 0;
+    ad_real *d[3] = { NULL, NULL, NULL };
+    d[k] = &uniform;
+    if (row.linear)
+        row.loops(1, at, &v, d);
+    return uniform;
 }
 
 #define ADX_TOGETHER (ADREV_FIXED ? 8 : 64)     // elements that are worked on
@@ -341,7 +346,7 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
     adx_part part[3];
     size_t k = 0;
     do {                            // there is a first operand: gcc is told
-        ad_real scale = adx_uniform(row.op, k);
+        ad_real scale = adx_uniform(row, k);
         part[k].x = adx_vector(n, x[k], inc[k]);
         part[k].d.v = NULL;
         part[k].own = scale == 0;

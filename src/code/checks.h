@@ -5,7 +5,7 @@
  * them. If they are not, the function returns -1, and the replay says what is
  * wrong.
  *
- *   needs   tape/memory core/derived function/program function/copy
+ *   needs   tape/memory core/cells function/program function/copy
  *           function/functions code/text code/layout
  *   offers  adx_has_check adx_say_sum adx_say_check
  * ========================================================================== */

@@ -12,7 +12,7 @@
  * of the row if the adjoint of that product is known before, else after it
  * (`waits`).
  *
- *   needs   tape/memory core/derived function/program function/copy code/text
+ *   needs   tape/memory core/cells function/program function/copy code/text
  *           code/layout code/statements
  *   offers  ADX_ROW_BLOCK ADX_BEFORE ADX_BY_ROW ADX_ALONG adx_row_loop
  *           adx_find_rows adx_say_of_row

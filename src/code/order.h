@@ -16,8 +16,8 @@
  * Every number is computed from the same numbers as before, so the bits are the
  * same. What suffers is locality: more numbers have to be in work.
  *
- *   needs   tape/memory function/program function/emit function/copy
- *           code/layout code/repeats
+ *   needs   tape/memory function/program function/copy code/layout
+ *           code/repeats
  *   offers  adx_order_by_levels
  * ========================================================================== */
 

@@ -9,8 +9,8 @@
  * else as late as it can, so that little is handed on. (Trapezoidal rule,
  * bench/assemble, compiled: J 38 instead of 76 us, H 38 instead of 70.)
  *
- *   needs   tape/memory core/derived function/program function/copy
- *           function/matrices code/layout code/statements code/repeats
+ *   needs   tape/memory function/program function/copy code/layout
+ *           code/statements code/repeats
  *   offers  adx_phases adx_end_phases adx_find_phases
  * ========================================================================== */
 
@@ -33,13 +33,10 @@ static void adx_end_phases(adx_phases *f)
     adx_drop(f->k->p->memory, f->last_of);
 }
 
-// Whether an operation calls a function, or may call one. (sqrt does for
-// negative numbers, since that sets errno.)
+// Whether an operation calls a function, or may call one.
 static bool adx_is_call(uint32_t op)
 {
-    return adx_cost_of(op) != ADX_SHORT || op == ADREV_OP_sqrt
-        || op == ADREV_OP_fdim || op == ADX_OP_asin_dx
-        || op == ADX_OP_hypot_dx;
+    return (adx_attributes_of(op) & (ADX_COST | ADX_MAY_CALL)) != 0;
 }
 
 // A node as its text has it.

@@ -18,8 +18,8 @@
  * Outputs are a sequence of their own: their symbol is the statement whose
  * instances they are.
  *
- *   needs   tape/memory core/derived function/program function/unique
- *           function/emit function/copy code/layout
+ *   needs   tape/memory core/cells function/program function/unique
+ *           function/copy code/layout
  *   offers  ADX_ROLL_DEPTH ADX_ROLL_LEAST adx_item adx_looped adx_rolled
  *           adx_free_rolled adx_join_equal adx_part_equal ADX_CLASS_RESULT
  *           ADX_CLASS_CONSTANT adx_class_of adx_varying adx_read_by

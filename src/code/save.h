@@ -7,9 +7,9 @@
  * So a file is accepted only if a recording can make the function, and saving
  * the function again gives the same bytes.
  *
- *   needs   tape/memory core/derived core/cells core/hash function/api
- *           function/program function/adjoints function/record
- *           function/functions function/evaluation code/text
+ *   needs   tape/memory core/cells core/hash function/api function/program
+ *           function/adjoints function/record function/functions
+ *           function/evaluation code/text
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN

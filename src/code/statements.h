@@ -6,7 +6,7 @@
  * return; and an array node is a loop, which the kind of the node decides. Sums
  * are added up in the order of array/linear, so the bits are those of a replay.
  *
- *   needs   core/derived function/program code/api code/text code/layout
+ *   needs   core/cells function/program code/api code/text code/layout
  *   offers  adx_value_text adx_say_change adx_say_guard adx_take_signs
  *           adx_say_node adx_adds_in_place adx_tells_at_home adx_array_with
  *           adx_say_one adx_say_eight adx_say_sum_of_eight adx_say_row

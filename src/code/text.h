@@ -302,7 +302,7 @@ typedef struct adx_helper {
     { #name, #parameters, #__VA_ARGS__, #type },
 #define ADX_QUOTED(name, parameters, ...)                                   \
     ADX_TEXT(name, parameters, __VA_ARGS__)
-#define ADX_TEXT_PARTIAL(name, n, fx, fy, fz, ...)                          \
+#define ADX_TEXT_PARTIAL(name, n, how, fx, fy, fz, ...)                     \
     ADX_QUOTED(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 static const adx_helper adx_helpers[] = {
     ADX_LONG(ADX_TEXT, ADX_TEXT)

@@ -3,7 +3,7 @@
 /* === code/wanted ============================================================
  * Which C functions are asked for, and the programs from which they are made.
  *
- *   needs   tape/memory core/derived function/api function/program
+ *   needs   tape/memory core/cells function/api function/program
  *           function/unique function/copy function/adjoints function/matrices
  *           function/functions function/evaluation function/pattern
  *           function/plans code/api code/text code/layout code/statements

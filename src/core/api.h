@@ -624,16 +624,14 @@ ADX_INLINE bool adx_is_counted(ad_real factor)
 // Counts one operation with so many recorded arguments.
 ADX_INLINE void adx_count_op(ad_opcode op, unsigned active)
 {
-    bool add = op == ADREV_OP_add || op == ADREV_OP_sub;
-    bool mul = op == ADREV_OP_mul || op == ADREV_OP_div
-            || op == ADREV_OP_sqr || op == ADREV_OP_neg;
-    bool both = op == ADREV_OP_fma;
-    ADX_TALLY(forward, add, active > 0 && (add || both));
-    ADX_TALLY(forward, mul, active > 0 && (mul || both));
-    ADX_TALLY(forward, fn, active > 0 && !add && !mul && !both);
-    ADX_TALLY(reverse, mul, op == ADREV_OP_div || op == ADREV_OP_sqr ? active
-                                                                     : 0);
-    ADX_TALLY(reverse, fn, !add && !mul && !both ? active : 0);
+    static const unsigned short attributes[] = { ADX_ATTRIBUTES };
+    const unsigned how = attributes[op];
+    const bool fn = (how & (ADX_ADDS | ADX_TIMES)) == 0;
+    ADX_TALLY(forward, add, active > 0 && (how & ADX_ADDS) != 0);
+    ADX_TALLY(forward, mul, active > 0 && (how & ADX_TIMES) != 0);
+    ADX_TALLY(forward, fn, active > 0 && fn);
+    ADX_TALLY(reverse, mul, (how & ADX_SCALES) != 0 ? active : 0);
+    ADX_TALLY(reverse, fn, fn ? active : 0);
 }
 
 // One contribution to an adjoint.

@@ -6,15 +6,15 @@
  * number/expression writes it; the rest is left to tape/apart.
  *
  *   needs   core/config core/types core/operations core/api number/recording
- *           tape/layout tape/hooks tape/apart
+ *           tape/layout tape/hooks tape/apart core/cells
  * ========================================================================== */
 
 /* --- the table ------------------------------------------------------------ */
 
-#define ADX_INFO(name, n, f, fx, fy, fz, ...)                               \
-    { #name, n, #f, { #fx, #fy, #fz }, { __VA_ARGS__ } },
-#define ADX_INFO_STEP(name, f, ...)                                         \
-    { #name, 1, #f, { "0", "0", "0" }, { __VA_ARGS__ } },
+#define ADX_INFO(name, n, f, fx, fy, fz, x0, x1, y0, y1, z0, z1, how)       \
+    { #name, n, #f, { #fx, #fy, #fz }, { x0, x1, y0, y1, z0, z1 } },
+#define ADX_INFO_STEP(name, f, x0, x1, how)                                 \
+    { #name, 1, #f, { "0", "0", "0" }, { x0, x1, 0, 0, 0, 0 } },
 #define ADX_INFO_COMPARISON(name, operator)                                 \
     { #name, 2, "x " #operator " y", { "0", "0", "0" }, { 0 } },
 ADX_API const ad_op_info *ad_op_table(void)
@@ -182,13 +182,6 @@ static ad_rev adx_code_choice(ad_rev c, ad_rev x, ad_rev y)
          : adx_numbered(taken.v, adx_known_id(adx_word(&taken)));
 }
 
-// The exponent or order among the two arguments of an operation.
-ADX_INLINE bool adx_has_order(unsigned op, unsigned argument)
-{
-    return argument == 1 ? op == ADREV_OP_powi || op == ADREV_OP_ldexp
-         : op == ADREV_OP_polygamma || op == ADREV_OP_jn || op == ADREV_OP_yn;
-}
-
 static bool adx_is_order(ad_real k, uint64_t id)
 {
     return id == 0 && adm_trunc(k) == k && k - k == 0;
@@ -197,7 +190,6 @@ static bool adx_is_order(ad_real k, uint64_t id)
 // A function for each row, with the arguments in the registers in which ad_op1
 // and its kin have them: a call goes on by one jump. (One function with all rows
 // in a switch takes twice as long.)
-#define ADX_FIRST_IS_ONE(fx) ((#fx)[0] == '1' && (#fx)[1] == '\0')
 #define ADX_DEFINE_1(name, fx)                                              \
     static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i)    \
     {                                                                       \
@@ -210,14 +202,15 @@ static bool adx_is_order(ad_real k, uint64_t id)
                                      ad_real y, uint64_t j)                 \
     {                                                                       \
         const ad_real v = adx_f_##name(x, y, 0);                            \
-        if ((adx_has_order(ADREV_OP_##name, 0) && !adx_is_order(x, i))      \
-            || (adx_has_order(ADREV_OP_##name, 1) && !adx_is_order(y, j)))  \
+        const unsigned how = adx_attributes[ADREV_OP_##name];               \
+        if (((how & ADX_WHOLE_X) != 0 && !adx_is_order(x, i))               \
+            || ((how & ADX_WHOLE_Y) != 0 && !adx_is_order(y, j)))           \
             return adx_refuse_code("ad_op2: an exponent or order is not "   \
                                    "a whole constant");                     \
         return adx_code_2(op, x, i, y, j, v,                                \
                           i == 0 ? 0 : adx_fx_##name(x, y, 0, v),           \
                           j == 0 ? 0 : adx_fy_##name(x, y, 0, v),           \
-                          ADX_FIRST_IS_ONE(fx));                            \
+                          ADX_IS_ONE(fx));                                  \
     }
 #define ADX_DEFINE_3(name, fx)                                              \
     static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i,    \
@@ -236,7 +229,6 @@ ADREV_OPS(ADX_DEFINE)
 #undef ADX_DEFINE_1
 #undef ADX_DEFINE_2
 #undef ADX_DEFINE_3
-#undef ADX_FIRST_IS_ONE
 #undef ADX_WRITABLE
 #undef ADX_COUNT_CODE
 #undef ADX_EXPORTED_HOW

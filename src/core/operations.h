@@ -9,7 +9,10 @@
  *
  *   needs   core/config core/types
  *   offers  ADX_JOIN ADX_K adx_digamma adx_polygamma adx_beta_density
- *           ADX_HELPERS adx_f_* adx_fx_* adx_fy_* adx_fz_*
+ *           ADX_HELPERS ADX_COST_SHORT ADX_COST_CALL ADX_COST_LONG ADX_COST
+ *           ADX_MAY_CALL ADX_LINEAR ADX_COMMUTES ADX_IDENTITY ADX_WHOLE_X
+ *           ADX_WHOLE_Y ADX_ADDS ADX_TIMES ADX_SCALES ADX_ATTRIBUTES
+ *           ADX_IS_ONE adx_f_* adx_fx_* adx_fy_* adx_fz_*
  * ========================================================================== */
 
 /* --- the C library at ad_real -----------------------------------------------
@@ -81,8 +84,8 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
  * name, parameters and a body. A PARTIAL is a function that partials call, so in
  * recorded functions it is an operation, too: it has a name, the number n of its
- * arguments x, y, z, its own partials, which may also use its value v, and a
- * body. An argument may matter although its partial is 0: then it is a function
+ * arguments x, y, z, attributes, its own partials, which may also use its value
+ * v, and a body. An argument may matter although its partial is 0: then it is a function
  * of the others, and stands for the value of the operation whose partial this is.
  *
  * share        how much of the larger of x and y is x: 1 or 0, and a half at a
@@ -137,7 +140,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
 #define ADX_HELPERS(ROW, PARTIAL)                                           \
-    PARTIAL( share, 2,                                                      \
+    PARTIAL( share, 2, ADX_COST_SHORT,                                      \
         0, 0, 0,                                                            \
         return x > y ? 1 : x < y ? 0                                        \
              : x == y ? 1 / (ad_real)2 : y != y ? 1 : 0; )                  \
@@ -148,7 +151,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
     ROW( ldexp, (ad_real x, ad_real y),                                     \
         return y != y ? y                                                   \
              : adm_ldexp(x, y > 9999 ? 9999 : y < -9999 ? -9999 : (int)y); )\
-    PARTIAL( cosine, 2,                                                     \
+    PARTIAL( cosine, 2, ADX_COST_SHORT,                                     \
         y == 0 ? 0 : 1 / y, y == 0 ? 0 : -v / y, 0,                         \
         return x == 0 ? 0 : x / y; )                                        \
     ROW( sound, (ad_real v),                                                \
@@ -159,7 +162,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         ad_real s = adm_fabs(x) + adm_fabs(y);                              \
         return s > 1 ? 1 / (ad_real)4                                       \
              : adx_sound(s) != 0 ? 1 : ADX_K(9.007199254740992e15); )       \
-    PARTIAL( hypot_dx, 3,                                                   \
+    PARTIAL( hypot_dx, 3, ADX_COST_SHORT | ADX_MAY_CALL,                    \
         z == 0 ? 0 : adx_hypot_dx(y, x, z) / adm_sqrt(z) *                  \
             (adx_hypot_dx(y, x, z) / adm_sqrt(z)),                          \
         z == 0 ? 0 : -v * adx_hypot_dx(y, x, z) / z,                        \
@@ -171,14 +174,14 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         if (x - x == 0)                                                     \
             return h * x / adm_hypot(h * x, h * y);                         \
         return y - y == 0 ? adx_sign(x) : y - y; )                          \
-    PARTIAL( over_square, 2,                                                \
+    PARTIAL( over_square, 2, ADX_COST_CALL,                                 \
         adx_over_square_dx(x, y),                                           \
         -2 * adx_absorb(v, adx_over_square(y, x)),                          \
         0,                                                                  \
         ad_real h = adx_magnify(x, y);                                      \
         ad_real r = adm_hypot(h * x, h * y);                                \
         return r - r == 0 ? h * x / r / r * h : 0 / r; )                    \
-    PARTIAL( over_square_dx, 2,                                             \
+    PARTIAL( over_square_dx, 2, ADX_COST_CALL,                              \
         -2 * adx_absorb(adx_over_square(x, y), v + 2 * adx_over_square(y,   \
             x) * adx_over_square(y, x)),                                    \
         -2 * adx_absorb(adx_over_square(y, x), v - 2 * adx_over_square(x,   \
@@ -189,35 +192,35 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         ad_real less = (h * y - h * x) / r / r;                             \
         ad_real more = (h * y + h * x) / r / r;                             \
         return r - r == 0 ? adx_absorb(less, more) * h * h : 0 / r; )       \
-    PARTIAL( asin_dx, 1,                                                    \
+    PARTIAL( asin_dx, 1, ADX_COST_SHORT | ADX_MAY_CALL,                     \
         x * v * v * v, 0, 0,                                                \
         return 1 / adm_sqrt((1 - x) * (1 + x)); )                           \
-    PARTIAL( atanh_dx, 1,                                                   \
+    PARTIAL( atanh_dx, 1, ADX_COST_SHORT,                                   \
         2 * x * v * v, 0, 0,                                                \
         return 1 / ((1 - x) * (1 + x)); )                                   \
-    PARTIAL( atan_dx, 1,                                                    \
+    PARTIAL( atan_dx, 1, ADX_COST_SHORT,                                    \
         -2 * adx_absorb(x, v) * v, 0, 0,                                    \
         return adm_fabs(x) < ADX_K(1e8) ? 1 / (1 + x * x) : 1 / x / x; )    \
-    PARTIAL( tanh_dx, 2,                                                    \
+    PARTIAL( tanh_dx, 2, ADX_COST_CALL,                                     \
         -2 * y * v, 0, 0,                                                   \
         ad_real t = 0;                                                      \
         if (y * y < 1 / (ad_real)4)                                         \
             return 1 - y * y;                                               \
         t = adm_exp(-2 * adm_fabs(x));                                      \
         return 4 * t / ((1 + t) * (1 + t)); )                               \
-    PARTIAL( expm1_dx, 2,                                                   \
+    PARTIAL( expm1_dx, 2, ADX_COST_CALL,                                    \
         v, 0, 0,                                                            \
         return y > -1 / (ad_real)2 ? y + 1 : adm_exp(x); )                  \
     ROW( sigmoid, (ad_real x),                                              \
         ad_real t = adm_exp(-adm_fabs(x));                                  \
         return x >= 0 ? 1 / (1 + t) : t / (1 + t); )                        \
-    PARTIAL( sigmoid_dx, 1,                                                 \
+    PARTIAL( sigmoid_dx, 1, ADX_COST_CALL,                                  \
         -v * adm_tanh(x / 2), 0, 0,                                         \
         ad_real t = adm_exp(-adm_fabs(x));                                  \
         return t / ((1 + t) * (1 + t)); )                                   \
     ROW( softplus, (ad_real x),                                             \
         return (x > 0 ? x : 0) + adm_log1p(adm_exp(-adm_fabs(x))); )        \
-    PARTIAL( gauss, 1,                                                      \
+    PARTIAL( gauss, 1, ADX_COST_CALL,                                       \
         -2 * adx_absorb(x, v), 0, 0,                                        \
         ad_real h = x * x;                                                  \
         ad_real low = adm_fma(x, x, -h);                                    \
@@ -228,7 +231,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
              : adm_pow(x, y); )                                             \
     ROW( pow_root, (ad_real x, ad_real y, ad_real v),                       \
         return v != v ? v : adx_pow(adm_fabs(x), y / 2); )                  \
-    PARTIAL( pow_dx, 3,                                                     \
+    PARTIAL( pow_dx, 3, ADX_COST_CALL,                                      \
         adx_pow_dxx(x, y, z), adx_pow_dxy(x, y, z), 0,                      \
         ad_real h = 0;                                                      \
         if (y == 0)                                                         \
@@ -239,7 +242,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         h = adx_pow_root(x, y, z);                                          \
         return adx_sound(h) != 0 ? adm_copysign(h, z) / x * y * h           \
                                  : adx_absorb(y, adx_pow(x, y - 1)); )      \
-    PARTIAL( pow_dy, 3,                                                     \
+    PARTIAL( pow_dy, 3, ADX_COST_CALL,                                      \
         adx_pow_dxy(x, y, z), adx_absorb(v, adm_log(x)), 0,                 \
         ad_real h = 0;                                                      \
         if (adx_sound(z) != 0)                                              \
@@ -247,7 +250,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         h = adx_pow_root(x, y, z);                                          \
         return adx_sound(h) != 0 ? h * adm_log(x) * h                       \
              : z == 0 && x >= 0 ? 0 : z * adm_log(x); )                     \
-    PARTIAL( pow_dxx, 3,                                                    \
+    PARTIAL( pow_dxx, 3, ADX_COST_LONG,                                     \
         adx_absorb(y, adx_pow_dxx(x, y - 1, adx_pow(x, y - 1))),            \
         adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y,             \
             adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))),                      \
@@ -262,7 +265,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         return adx_sound(h) != 0                                            \
              ? adm_copysign(h, z) / x * y * (h / x * (y - 1))               \
              : adx_absorb(y * (y - 1), w); )                                \
-    PARTIAL( pow_dxy, 3,                                                    \
+    PARTIAL( pow_dxy, 3, ADX_COST_LONG,                                     \
         adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y,             \
             adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))),                      \
         adx_absorb(adx_pow_dy(x, y - 1, adx_pow(x, y - 1)), 2 +             \
@@ -273,7 +276,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         if (adx_sound(h) == 0)                                              \
             return adx_absorb(adx_pow(x, y - 1), d);                        \
         return x < 1 && y < 1 ? h / x * h * d : h / x * d * h; )            \
-    PARTIAL( weight, 2,                                                     \
+    PARTIAL( weight, 2, ADX_COST_CALL,                                      \
         v, -v, 0,                                                           \
         return x == y ? 1 : adm_exp(x - y); )                               \
     ROW( exp10, (ad_real x),                                                \
@@ -281,13 +284,13 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
     ROW( frac, (ad_real x),                                                 \
         return x - x == 0 ? adm_copysign(x - adm_trunc(x), x)               \
              : x != x ? x : adm_copysign(0, x); )                           \
-    PARTIAL( exp_share, 2,                                                  \
+    PARTIAL( exp_share, 2, ADX_COST_CALL,                                   \
         v * adx_exp_share(y, x), -v * adx_exp_share(y, x), 0,               \
         return adx_share_of_exp(x, y); )                                    \
-    PARTIAL( gamma_da, 3,                                                   \
+    PARTIAL( gamma_da, 3, ADX_COST_LONG,                                    \
         0, adx_gamma_da(x + 1, y, z), adx_gamma_dx(x, y, z),                \
         return adx_shape_slope(x, y, z); )                                  \
-    PARTIAL( gamma_dx, 3,                                                   \
+    PARTIAL( gamma_dx, 3, ADX_COST_LONG,                                    \
         0, adx_gamma_dx(x + 1, y, z),                                       \
         z == 0 ? (y == 1 ? 0 : adx_gamma_dx(x, y - 1, z)) - v               \
             : adx_absorb(v, (y - 1 - z) / z)                                \
@@ -301,10 +304,10 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
             return (ad_real)NAN;                                            \
         return x > 2 || y == 0 ? 0 : x == 2 ? y * (y + 1)                   \
              : x == 1 ? y * (1 - y) : x < 1 ? -far : far; )                 \
-    PARTIAL( beta_dx, 3,                                                    \
+    PARTIAL( beta_dx, 3, ADX_COST_LONG,                                     \
         adx_beta_dax(x, y, z), adx_beta_dbx(x, y, z), adx_beta_dxx(x, y, z),\
         return adx_beta_density(0, 0, x, y, z); )                           \
-    PARTIAL( beta_dxx, 3,                                                   \
+    PARTIAL( beta_dxx, 3, ADX_COST_LONG,                                    \
         adx_beta_dax(x, y, z) * ((x - 1) / z - (y - 1) / (1 - z))           \
             + adx_beta_dx(x, y, z) / z,                                     \
         adx_beta_dbx(x, y, z) * ((x - 1) / z - (y - 1) / (1 - z))           \
@@ -314,29 +317,29 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         return !(z > 0 && z < 1) ? adx_beta_end(x, y, z)                    \
              : adx_absorb(adx_beta_density(0, 0, x, y, z),                  \
                           (x - 1) / z - (y - 1) / (1 - z)); )               \
-    PARTIAL( beta_dax, 3,                                                   \
+    PARTIAL( beta_dax, 3, ADX_COST_LONG,                                    \
         0 / (z - z), 0 / (z - z),                                           \
         v * ((x - 1) / z - (y - 1) / (1 - z))                               \
             + adx_beta_dx(x, y, z) / z,                                     \
         return adx_beta_density(1, 0, x, y, z); )                           \
-    PARTIAL( beta_dbx, 3,                                                   \
+    PARTIAL( beta_dbx, 3, ADX_COST_LONG,                                    \
         0 / (z - z), 0 / (z - z),                                           \
         v * ((x - 1) / z - (y - 1) / (1 - z))                               \
             - adx_beta_dx(x, y, z) / (1 - z),                               \
         return adx_beta_density(0, 1, x, y, z); )                           \
-    PARTIAL( beta_da, 3,                                                    \
+    PARTIAL( beta_da, 3, ADX_COST_LONG,                                     \
         adx_beta_daa(x, y, z), adx_beta_dab(x, y, z), adx_beta_dax(x, y, z),\
         return adx_beta_slope(1, 0, x, y, z); )                             \
-    PARTIAL( beta_db, 3,                                                    \
+    PARTIAL( beta_db, 3, ADX_COST_LONG,                                     \
         adx_beta_dab(x, y, z), adx_beta_dbb(x, y, z), adx_beta_dbx(x, y, z),\
         return adx_beta_slope(0, 1, x, y, z); )                             \
-    PARTIAL( beta_daa, 3,                                                   \
+    PARTIAL( beta_daa, 3, ADX_COST_LONG,                                    \
         0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
         return adx_beta_slope(2, 0, x, y, z); )                             \
-    PARTIAL( beta_dab, 3,                                                   \
+    PARTIAL( beta_dab, 3, ADX_COST_LONG,                                    \
         0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
         return adx_beta_slope(1, 1, x, y, z); )                             \
-    PARTIAL( beta_dbb, 3,                                                   \
+    PARTIAL( beta_dbb, 3, ADX_COST_LONG,                                    \
         0 / (z - z), 0 / (z - z), 0 / (z - z),                              \
         return adx_beta_slope(0, 2, x, y, z); )
 
@@ -345,7 +348,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
 #define ADX_PARAMETERS_1 (ad_real x)
 #define ADX_PARAMETERS_2 (ad_real x, ad_real y)
 #define ADX_PARAMETERS_3 (ad_real x, ad_real y, ad_real z)
-#define ADX_DEFINE_PARTIAL(name, n, fx, fy, fz, ...)                        \
+#define ADX_DEFINE_PARTIAL(name, n, how, fx, fy, fz, ...)                        \
     ADX_DEFINE(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
@@ -360,84 +363,103 @@ ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
  * d/dz
  * box     where tests/core/operations.c samples: from, to for each argument.
  *         Value and partials are smooth inside; edges are in ADREV_EDGES.
+ * attributes   what it costs, and what else is true of it
  * Constants are integers or ADX_K(17 digits): the text is emitted verbatim. */
+
+enum {
+    ADX_COST_SHORT,             // a few instructions
+    ADX_COST_CALL,              // a call of the math library
+    ADX_COST_LONG,              // as much as two such calls, or more
+    ADX_COST = 3,               // the bits of these
+    ADX_MAY_CALL = 4,           // short, but compilers may call a function: sqrt
+                                // sets errno for negative numbers
+    ADX_LINEAR = 8,             // its partials are constants
+    ADX_COMMUTES = 16,          // x and y may change places, to the last bit
+    ADX_IDENTITY = 32,          // an identity may give the result although no
+                                // argument is constant: -(-x) is x
+    ADX_WHOLE_X = 64,           // this argument is a constant, and whole: an
+    ADX_WHOLE_Y = 128,          // order, or an exponent
+    ADX_ADDS = 256,             // ADREV_COUNT: it counts as an addition;
+    ADX_TIMES = 512,            // as a multiplication; with neither, as fn
+    ADX_SCALES = 1024           // and its partials take a multiplication each
+};
 
 // clang-format off
 #define ADREV_OPS(ROW)                                                                                                   \
-    /*   name      n  value                     d/dx                      d/dy                  d/dz     box: x, y, z */ \
-    ROW( add,      2, x + y,                    1,                        1,                    0,       -3,3, -3,3, 0,0 ) \
-    ROW( sub,      2, x - y,                    1,                        -1,                   0,       -3,3, -3,3, 0,0 ) \
-    ROW( mul,      2, x * y,                    y,                        x,                    0,       -3,3, -3,3, 0,0 ) \
-    ROW( div,      2, x / y,                    1 / y,                    -v / y,               0,       -3,3, .5,3, 0,0 ) \
-    ROW( fma,      3, adm_fma(x, y, z),         y,                        x,                    1,       -3,3, -3,3, -3,3 ) \
-    ROW( neg,      1, -x,                       -1,                       0,                    0,       -3,3, 0,0, 0,0 ) \
-    ROW( sqr,      1, x * x,                    2 * x,                    0,                    0,       -3,3, 0,0, 0,0 ) \
-    ROW( abs,      1, adm_fabs(x),              adx_sign(x),              0,                    0,       .1,3, 0,0, 0,0 ) \
-    ROW( min,      2, x <= y || y != y ? x : y, adx_share(-x, -y),        adx_share(-y, -x),    0,       -3,0, .1,3, 0,0 ) \
-    ROW( max,      2, x >= y || y != y ? x : y, adx_share(x, y),          adx_share(y, x),      0,       -3,0, .1,3, 0,0 ) \
-    ROW( clamp,    3, x < y ? y : x > z ? z : x, x < y || x > z ? 0 : 1,  x < y ? 1 : 0,        x < y ? 0 : x > z ? 1 : 0, -1,1, -3,-2, 2,3 ) \
-    ROW( select,   3, x != 0 ? y : z,           0,                        x != 0 ? 1 : 0,       x != 0 ? 0 : 1, 1,2, -3,3, -3,3 ) \
-    ROW( fdim,     2, adm_fdim(x, y),           x > y ? 1 : 0,            x > y ? -1 : 0,       0,       1,3, -3,0, 0,0 ) \
-    ROW( fmod,     2, adm_fmod(x, y),           1,                        adm_rint(v / y - x / y), 0,      4.2,5.5, 1.9,2, 0,0 ) \
-    ROW( remainder, 2, adm_remainder(x, y),     1,                        adm_rint(v / y - x / y), 0,      5.1,5.6, 1.9,2, 0,0 ) \
-    ROW( frac,     1, adx_frac(x),              1,                        0,                    0,       .1,.9, 0,0, 0,0 ) \
-    ROW( copysign, 2, adm_copysign(x, y),       adx_sign(x) * adm_copysign(1, y), 0,            0,       .1,3, -3,-1, 0,0 ) \
-    ROW( ldexp,    2, adx_ldexp(x, y),          adx_ldexp(1, y),          0,                    0,       -3,3, -2,5, 0,0 ) \
-    ROW( sqrt,     1, adm_sqrt(x),              1 / (2 * v),              0,                    0,       .1,9, 0,0, 0,0 ) \
-    ROW( cbrt,     1, adm_cbrt(x),              1 / (3 * v * v),          0,                    0,       .1,9, 0,0, 0,0 ) \
-    ROW( hypot,    2, adm_hypot(x, y),          adx_hypot_dx(x, y, v),    adx_hypot_dx(y, x, v), 0,      -3,3, .1,3, 0,0 ) \
-    ROW( pow,      2, adx_pow(x, y),            adx_pow_dx(x, y, v),      adx_pow_dy(x, y, v),  0,       .1,3, -3,3, 0,0 ) \
-    ROW( powi,     2, adx_pow(x, y),            adx_pow_dx(x, y, v),      0,                    0,       -3,-1, -4,5, 0,0 ) \
-    ROW( exp,      1, adm_exp(x),               v,                        0,                    0,       -5,5, 0,0, 0,0 ) \
-    ROW( exp2,     1, adm_exp2(x),              v * ADX_K(0.69314718055994530942), 0,           0,       -5,5, 0,0, 0,0 ) \
-    ROW( exp10,    1, adx_exp10(x),             v * ADX_K(2.3025850929940456840), 0,            0,       -5,5, 0,0, 0,0 ) \
-    ROW( expm1,    1, adm_expm1(x),             adx_expm1_dx(x, v),       0,                    0,       -5,5, 0,0, 0,0 ) \
-    ROW( log,      1, adm_log(x),               1 / x,                    0,                    0,       .1,9, 0,0, 0,0 ) \
-    ROW( log2,     1, adm_log2(x),              ADX_K(1.4426950408889634074) / x, 0,            0,       .1,9, 0,0, 0,0 ) \
-    ROW( log10,    1, adm_log10(x),             ADX_K(0.43429448190325182765) / x, 0,           0,       .1,9, 0,0, 0,0 ) \
-    ROW( log1p,    1, adm_log1p(x),             1 / (1 + x),              0,                    0,       -.9,9, 0,0, 0,0 ) \
-    ROW( sin,      1, adm_sin(x),               adm_cos(x),               0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( cos,      1, adm_cos(x),               -adm_sin(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( tan,      1, adm_tan(x),               1 + v * v,                0,                    0,       -1.4,1.4, 0,0, 0,0 ) \
-    ROW( asin,     1, adm_asin(x),              adx_asin_dx(x),           0,                    0,       -.9,.9, 0,0, 0,0 ) \
-    ROW( acos,     1, adm_acos(x),              -adx_asin_dx(x),          0,                    0,       -.9,.9, 0,0, 0,0 ) \
-    ROW( atan,     1, adm_atan(x),              adx_atan_dx(x),           0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( atan2,    2, adm_atan2(x, y),          adx_over_square(y, x),    -adx_over_square(x, y), 0,     -3,3, .5,3, 0,0 ) \
-    ROW( sinh,     1, adm_sinh(x),              adm_cosh(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( cosh,     1, adm_cosh(x),              adm_sinh(x),              0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( tanh,     1, adm_tanh(x),              adx_tanh_dx(x, v),        0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( asinh,    1, adm_asinh(x),             1 / adm_hypot(1, x),      0,                    0,       -4,4, 0,0, 0,0 ) \
-    ROW( acosh,    1, adm_acosh(x),             1 / (adm_sqrt(x - 1) * adm_sqrt(x + 1)), 0,     0,       1.1,9, 0,0, 0,0 ) \
-    ROW( atanh,    1, adm_atanh(x),             adx_atanh_dx(x),          0,                    0,       -.9,.9, 0,0, 0,0 ) \
-    ROW( relu,     1, x <= 0 ? 0 : x,           x <= 0 ? 0 : 1,           0,                    0,       .1,3, 0,0, 0,0 ) \
-    ROW( sigmoid,  1, adx_sigmoid(x),           adx_sigmoid_dx(x),        0,                    0,       -6,6, 0,0, 0,0 ) \
-    ROW( softplus, 1, adx_softplus(x),          adx_sigmoid(x),           0,                    0,       -6,6, 0,0, 0,0 ) \
-    ROW( log_add_exp, 2, adx_log_add_exp(x, y), adx_exp_share(x, y),      adx_exp_share(y, x),  0,       0,3, 0,3, 0,0 ) \
-    ROW( erf,      1, adm_erf(x),               ADX_K(1.1283791670955125739) * adx_gauss(x),  0, 0,      -3,3, 0,0, 0,0 ) \
-    ROW( erfc,     1, adm_erfc(x),              ADX_K(-1.1283791670955125739) * adx_gauss(x), 0, 0,      -3,3, 0,0, 0,0 ) \
-    ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0 ) \
-    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0 ) \
-    ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0 ) \
-    ROW( gamma_p,  2, adx_gamma_p(x, y),        adx_gamma_da(1, x, y),    adx_gamma_dx(0, x, y), 0,      .5,9, .5,9, 0,0 ) \
-    ROW( gamma_q,  2, adx_gamma_q(x, y),        -adx_gamma_da(1, x, y),   -adx_gamma_dx(0, x, y), 0,     .5,9, .5,9, 0,0 ) \
-    ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0 ) \
-    ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0 ) \
-    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0 ) \
-    ROW( beta_p,   3, adx_beta_p(x, y, z),      adx_beta_da(x, y, z),     adx_beta_db(x, y, z), adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9 ) \
-    ROW( beta_q,   3, adx_beta_q(x, y, z),      -adx_beta_da(x, y, z),    -adx_beta_db(x, y, z), -adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9 )
+    /*   name      n  value                     d/dx                      d/dy                  d/dz     box: x, y, z          attributes */ \
+    ROW( add,      2, x + y,                    1,                        1,                    0,       -3,3, -3,3, 0,0,      ADX_ADDS | ADX_LINEAR | ADX_COMMUTES ) \
+    ROW( sub,      2, x - y,                    1,                        -1,                   0,       -3,3, -3,3, 0,0,      ADX_ADDS | ADX_LINEAR ) \
+    ROW( mul,      2, x * y,                    y,                        x,                    0,       -3,3, -3,3, 0,0,      ADX_TIMES | ADX_COMMUTES ) \
+    ROW( div,      2, x / y,                    1 / y,                    -v / y,               0,       -3,3, .5,3, 0,0,      ADX_TIMES | ADX_SCALES ) \
+    ROW( fma,      3, adm_fma(x, y, z),         y,                        x,                    1,       -3,3, -3,3, -3,3,     ADX_ADDS | ADX_TIMES ) \
+    ROW( neg,      1, -x,                       -1,                       0,                    0,       -3,3, 0,0, 0,0,       ADX_TIMES | ADX_LINEAR | ADX_IDENTITY ) \
+    ROW( sqr,      1, x * x,                    2 * x,                    0,                    0,       -3,3, 0,0, 0,0,       ADX_TIMES | ADX_SCALES ) \
+    ROW( abs,      1, adm_fabs(x),              adx_sign(x),              0,                    0,       .1,3, 0,0, 0,0,       ADX_COST_SHORT ) \
+    ROW( min,      2, x <= y || y != y ? x : y, adx_share(-x, -y),        adx_share(-y, -x),    0,       -3,0, .1,3, 0,0,      ADX_COST_SHORT ) \
+    ROW( max,      2, x >= y || y != y ? x : y, adx_share(x, y),          adx_share(y, x),      0,       -3,0, .1,3, 0,0,      ADX_COST_SHORT ) \
+    ROW( clamp,    3, x < y ? y : x > z ? z : x, x < y || x > z ? 0 : 1,  x < y ? 1 : 0,        x < y ? 0 : x > z ? 1 : 0, -1,1, -3,-2, 2,3, ADX_COST_SHORT ) \
+    ROW( select,   3, x != 0 ? y : z,           0,                        x != 0 ? 1 : 0,       x != 0 ? 0 : 1, 1,2, -3,3, -3,3, ADX_COST_SHORT | ADX_IDENTITY ) \
+    ROW( fdim,     2, adm_fdim(x, y),           x > y ? 1 : 0,            x > y ? -1 : 0,       0,       1,3, -3,0, 0,0,       ADX_COST_SHORT | ADX_MAY_CALL ) \
+    ROW( fmod,     2, adm_fmod(x, y),           1,                        adm_rint(v / y - x / y), 0,      4.2,5.5, 1.9,2, 0,0, ADX_COST_CALL ) \
+    ROW( remainder, 2, adm_remainder(x, y),     1,                        adm_rint(v / y - x / y), 0,      5.1,5.6, 1.9,2, 0,0, ADX_COST_LONG ) \
+    ROW( frac,     1, adx_frac(x),              1,                        0,                    0,       .1,.9, 0,0, 0,0,      ADX_COST_CALL ) \
+    ROW( copysign, 2, adm_copysign(x, y),       adx_sign(x) * adm_copysign(1, y), 0,            0,       .1,3, -3,-1, 0,0,     ADX_COST_SHORT ) \
+    ROW( ldexp,    2, adx_ldexp(x, y),          adx_ldexp(1, y),          0,                    0,       -3,3, -2,5, 0,0,      ADX_COST_CALL | ADX_WHOLE_Y ) \
+    ROW( sqrt,     1, adm_sqrt(x),              1 / (2 * v),              0,                    0,       .1,9, 0,0, 0,0,       ADX_COST_SHORT | ADX_MAY_CALL ) \
+    ROW( cbrt,     1, adm_cbrt(x),              1 / (3 * v * v),          0,                    0,       .1,9, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( hypot,    2, adm_hypot(x, y),          adx_hypot_dx(x, y, v),    adx_hypot_dx(y, x, v), 0,      -3,3, .1,3, 0,0,      ADX_COST_CALL ) \
+    ROW( pow,      2, adx_pow(x, y),            adx_pow_dx(x, y, v),      adx_pow_dy(x, y, v),  0,       .1,3, -3,3, 0,0,      ADX_COST_LONG ) \
+    ROW( powi,     2, adx_pow(x, y),            adx_pow_dx(x, y, v),      0,                    0,       -3,-1, -4,5, 0,0,     ADX_COST_LONG | ADX_WHOLE_Y ) \
+    ROW( exp,      1, adm_exp(x),               v,                        0,                    0,       -5,5, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( exp2,     1, adm_exp2(x),              v * ADX_K(0.69314718055994530942), 0,           0,       -5,5, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( exp10,    1, adx_exp10(x),             v * ADX_K(2.3025850929940456840), 0,            0,       -5,5, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( expm1,    1, adm_expm1(x),             adx_expm1_dx(x, v),       0,                    0,       -5,5, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( log,      1, adm_log(x),               1 / x,                    0,                    0,       .1,9, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( log2,     1, adm_log2(x),              ADX_K(1.4426950408889634074) / x, 0,            0,       .1,9, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( log10,    1, adm_log10(x),             ADX_K(0.43429448190325182765) / x, 0,           0,       .1,9, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( log1p,    1, adm_log1p(x),             1 / (1 + x),              0,                    0,       -.9,9, 0,0, 0,0,      ADX_COST_CALL ) \
+    ROW( sin,      1, adm_sin(x),               adm_cos(x),               0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( cos,      1, adm_cos(x),               -adm_sin(x),              0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( tan,      1, adm_tan(x),               1 + v * v,                0,                    0,       -1.4,1.4, 0,0, 0,0,   ADX_COST_CALL ) \
+    ROW( asin,     1, adm_asin(x),              adx_asin_dx(x),           0,                    0,       -.9,.9, 0,0, 0,0,     ADX_COST_LONG ) \
+    ROW( acos,     1, adm_acos(x),              -adx_asin_dx(x),          0,                    0,       -.9,.9, 0,0, 0,0,     ADX_COST_CALL ) \
+    ROW( atan,     1, adm_atan(x),              adx_atan_dx(x),           0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( atan2,    2, adm_atan2(x, y),          adx_over_square(y, x),    -adx_over_square(x, y), 0,     -3,3, .5,3, 0,0,      ADX_COST_LONG ) \
+    ROW( sinh,     1, adm_sinh(x),              adm_cosh(x),              0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( cosh,     1, adm_cosh(x),              adm_sinh(x),              0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( tanh,     1, adm_tanh(x),              adx_tanh_dx(x, v),        0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( asinh,    1, adm_asinh(x),             1 / adm_hypot(1, x),      0,                    0,       -4,4, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( acosh,    1, adm_acosh(x),             1 / (adm_sqrt(x - 1) * adm_sqrt(x + 1)), 0,     0,       1.1,9, 0,0, 0,0,      ADX_COST_LONG ) \
+    ROW( atanh,    1, adm_atanh(x),             adx_atanh_dx(x),          0,                    0,       -.9,.9, 0,0, 0,0,     ADX_COST_LONG ) \
+    ROW( relu,     1, x <= 0 ? 0 : x,           x <= 0 ? 0 : 1,           0,                    0,       .1,3, 0,0, 0,0,       ADX_COST_SHORT ) \
+    ROW( sigmoid,  1, adx_sigmoid(x),           adx_sigmoid_dx(x),        0,                    0,       -6,6, 0,0, 0,0,       ADX_COST_CALL ) \
+    ROW( softplus, 1, adx_softplus(x),          adx_sigmoid(x),           0,                    0,       -6,6, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( log_add_exp, 2, adx_log_add_exp(x, y), adx_exp_share(x, y),      adx_exp_share(y, x),  0,       0,3, 0,3, 0,0,        ADX_COST_LONG ) \
+    ROW( erf,      1, adm_erf(x),               ADX_K(1.1283791670955125739) * adx_gauss(x),  0, 0,      -3,3, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( erfc,     1, adm_erfc(x),              ADX_K(-1.1283791670955125739) * adx_gauss(x), 0, 0,      -3,3, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( lgamma,   1, adm_lgamma(x),            adx_digamma(x),           0,                    0,       .2,9, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( tgamma,   1, adm_tgamma(x),            v * adx_digamma(x),       0,                    0,       .2,5, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( digamma,  1, adx_digamma(x),           adx_polygamma(1, x),      0,                    0,       .2,9, 0,0, 0,0,       ADX_COST_LONG ) \
+    ROW( gamma_p,  2, adx_gamma_p(x, y),        adx_gamma_da(1, x, y),    adx_gamma_dx(0, x, y), 0,      .5,9, .5,9, 0,0,      ADX_COST_LONG ) \
+    ROW( gamma_q,  2, adx_gamma_q(x, y),        -adx_gamma_da(1, x, y),   -adx_gamma_dx(0, x, y), 0,     .5,9, .5,9, 0,0,      ADX_COST_LONG ) \
+    ROW( polygamma, 2, adx_polygamma(x, y),     0,                        adx_polygamma(x + 1, y), 0,    1,5, .2,9, 0,0,       ADX_COST_LONG | ADX_WHOLE_X ) \
+    ROW( jn,       2, adx_jn(x, y),             0,                        adx_jn(x - 1, y) / 2 - adx_jn(x + 1, y) / 2, 0, -3,4, .5,1.7, 0,0, ADX_COST_LONG | ADX_WHOLE_X ) \
+    ROW( yn,       2, adx_yn(x, y),             0,                        y == 0 ? -v : adx_yn(x - 1, y) / 2 - adx_yn(x + 1, y) / 2, 0, -3,4, 1.1,2, 0,0, ADX_COST_LONG | ADX_WHOLE_X ) \
+    ROW( beta_p,   3, adx_beta_p(x, y, z),      adx_beta_da(x, y, z),     adx_beta_db(x, y, z), adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9, ADX_COST_LONG ) \
+    ROW( beta_q,   3, adx_beta_q(x, y, z),      -adx_beta_da(x, y, z),    -adx_beta_db(x, y, z), -adx_beta_dx(x, y, z), .5,9, .5,9, .1,.9, ADX_COST_LONG )
 
 /* Piecewise constant functions: derivative 0 everywhere, jumps included. Their
  * result is a constant of the recording. The box crosses several steps.      */
 
 #define ADREV_STEPS(ROW)                                                                    \
-    /*   name       value              box: x  */                                           \
-    ROW( floor,     adm_floor(x),      -3,3 )                                               \
-    ROW( ceil,      adm_ceil(x),       -3,3 )                                               \
-    ROW( trunc,     adm_trunc(x),      -3,3 )                                               \
-    ROW( round,     adm_round(x),      -3,3 )                                               \
-    ROW( rint,      adm_rint(x),       -3,3 )                                               \
-    ROW( nearbyint, adm_nearbyint(x),  -3,3 )                                               \
-    ROW( sign,      adx_sign(x),       -3,3 )
+    /*   name       value              box: x  attributes */                                \
+    ROW( floor,     adm_floor(x),      -3,3,      ADX_COST_CALL )                                \
+    ROW( ceil,      adm_ceil(x),       -3,3,      ADX_COST_CALL )                                \
+    ROW( trunc,     adm_trunc(x),      -3,3,      ADX_COST_CALL )                                \
+    ROW( round,     adm_round(x),      -3,3,      ADX_COST_CALL )                                \
+    ROW( rint,      adm_rint(x),       -3,3,      ADX_COST_CALL )                                \
+    ROW( nearbyint, adm_nearbyint(x),  -3,3,      ADX_COST_CALL )                                \
+    ROW( sign,      adx_sign(x),       -3,3,      ADX_COST_SHORT )
 
 /* Comparisons look at values only. While a hook watches, it is told of them. */
 
@@ -642,6 +664,17 @@ typedef enum ad_opcode {
     ADREV_OP_COUNT
 } ad_opcode;
 #undef ADX_ENUM
+
+// The attributes of all codes, in their order: a list for an initializer.
+#define ADX_LAST_OF_ROW(name, n, f, fx, fy, fz, x0, x1, y0, y1, z0, z1, how) how,
+#define ADX_LAST_OF_STEP(name, f, x0, x1, how) how,
+#define ADX_SHORT_ONE(...)                     ADX_COST_SHORT,
+#define ADX_ATTRIBUTES                                                      \
+    ADREV_OPS(ADX_LAST_OF_ROW) ADREV_STEPS(ADX_LAST_OF_STEP)                \
+    ADREV_COMPARISONS(ADX_SHORT_ONE) ADX_SHORT_ONE(detach)
+
+// Whether a cell is 1.
+#define ADX_IS_ONE(cell) ((#cell)[0] == '1' && (#cell)[1] == '\0')
 
 // A row as data: for documentation, generated code and tests.
 typedef struct ad_op_info {

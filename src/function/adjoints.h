@@ -14,7 +14,7 @@
  * The last part of this room splits array nodes into nodes of one result each,
  * for sparsity and Taylor series.
  *
- *   needs   tape/memory core/derived function/program function/unique
+ *   needs   tape/memory core/cells function/program function/unique
  *           function/emit function/copy
  *   offers  adx_find_moved adx_adjoint_part adx_adjoint_nodes adx_make_adjoint
  *           adx_make_copy adx_make_scalar

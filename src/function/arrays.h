@@ -3,8 +3,8 @@
 /* === function/arrays ========================================================
  * Replay of array nodes, for one point and for lanes of points.
  *
- *   needs   core/derived array/operands array/linear array/sums
- *           function/program function/places
+ *   needs   core/cells array/operands array/linear array/sums function/program
+ *           function/places
  *   offers  adx_stream adx_map_of ADX_FAILED adx_run_many
  * ========================================================================== */
 

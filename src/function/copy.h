@@ -5,7 +5,7 @@
  * what both need: it copies nodes of the old program into the new one, and
  * finds partials there. (Griewank & Walther, chapter 3.)
  *
- *   needs   tape/memory core/derived function/program function/unique
+ *   needs   tape/memory core/cells function/program function/unique
  *           function/emit
  *   offers  adx_making adx_mark_number adx_is_used adx_mark_used
  *           adx_end_making adx_start_making adx_begin_making adx_take_range

@@ -9,20 +9,12 @@
  * Cells of the operator table become nodes, too. In this way partials enter a
  * program, and partials of partials.
  *
- *   needs   tape/memory core/derived core/cells function/program
- *           function/unique
- *   offers  adx_commutes adx_emit_of adx_emit adx_emit2 adx_emit_guard
- *           adx_append_many adx_numbers_of adx_single adx_is_single
- *           adx_emit_each adx_emit_each2 adx_emit_fold adx_emit_product
- *           adx_emit_external adx_partial_of
+ *   needs   tape/memory core/cells function/program function/unique
+ *   offers  adx_emit_of adx_emit adx_emit2 adx_emit_guard adx_append_many
+ *           adx_numbers_of adx_single adx_is_single adx_emit_each
+ *           adx_emit_each2 adx_emit_fold adx_emit_product adx_emit_external
+ *           adx_partial_of
  * ========================================================================== */
-
-// Whether an operation has an identity that needs no constant: -(-x) is x, and
-// c ? y : y is y.
-static bool adx_has_identity(uint32_t op)
-{
-    return op == ADREV_OP_neg || op == ADREV_OP_select;
-}
 
 // Returns the number that an identity says is the result of an operation, so
 // that no node is needed. ADX_NOWHERE: no identity applies.
@@ -53,11 +45,6 @@ ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
     default:
         return ADX_NOWHERE;
     }
-}
-
-static bool adx_commutes(uint32_t op)
-{
-    return op == ADREV_OP_add || op == ADREV_OP_mul || op == ADX_OP_chain;
 }
 
 // Makes room for one more node and its number. False: there is none, and p is
@@ -129,7 +116,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     if (p->plain)
         return adx_has_room_for_node(p) ? adx_append_node(p, op, x, y, z) : 0;
     bool some = (from[0] | from[1] | from[2]) >= ADX_FROM_CONSTANT;
-    uint32_t same = some || adx_has_identity(op)
+    uint32_t same = some || (adx_attributes[op] & ADX_IDENTITY) != 0
                   ? adx_identity(p, op, x, y, z) : ADX_NOWHERE;
     if (same != ADX_NOWHERE) {
         p->report.identity++;

@@ -9,11 +9,11 @@
  * The second half of this room divides an adjoint into a primal and a pullback,
  * and joins pullbacks of several steps of a loop.
  *
- *   needs   tape/memory core/derived function/program function/unique
- *           function/emit function/copy function/tangents function/adjoints
+ *   needs   tape/memory function/program function/unique function/emit
+ *           function/copy function/tangents function/adjoints
  *   offers  adx_clear_derived adx_tangent_nodes adx_matrix_outputs
- *           adx_make_jacobian adx_make_hessian ADX_SHORT adx_cost_of
- *           adx_make_primal adx_make_pullback ADX_UNROLLED adx_make_unrolled
+ *           adx_make_jacobian adx_make_hessian adx_make_primal
+ *           adx_make_pullback ADX_UNROLLED adx_make_unrolled
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -159,44 +159,6 @@ static ad_status adx_make_hessian(adx_program *q, const adx_program *p)
  * Both have nodes of the same adjoint, `whole`, in the same order, so the bits
  * are the same.                                                              */
 
-// What it takes to compute a number again: no call of the math library, a short
-// call, or a long one, which counts twice.
-typedef enum adx_cost { ADX_SHORT, ADX_CALL, ADX_LONG } adx_cost;
-
-// The cost of an operation. An operation of the table that is not listed here
-// is short if its value calls no function.
-static adx_cost adx_cost_of(uint32_t op)
-{
-    switch (op) {
-    case ADREV_OP_fma: case ADREV_OP_abs: case ADREV_OP_fdim:
-    case ADREV_OP_copysign: case ADREV_OP_sqrt: case ADREV_OP_sign:
-    case ADX_OP_chain: case ADX_OP_chain_add: case ADX_OP_chain_sub:
-    case ADX_OP_mul_add: case ADX_OP_mul_sub: case ADX_OP_or: case ADX_OP_and:
-    case ADX_OP_share: case ADX_OP_cosine: case ADX_OP_hypot_dx:
-    case ADX_OP_asin_dx: case ADX_OP_atanh_dx: case ADX_OP_atan_dx:
-    case ADX_OP_guard: case ADX_OP_many:
-        return ADX_SHORT;
-    case ADREV_OP_cbrt: case ADREV_OP_asin: case ADREV_OP_atan2:
-    case ADREV_OP_sinh: case ADREV_OP_tanh: case ADREV_OP_asinh:
-    case ADREV_OP_acosh: case ADREV_OP_atanh: case ADREV_OP_erf:
-    case ADREV_OP_erfc: case ADREV_OP_lgamma: case ADREV_OP_tgamma:
-    case ADREV_OP_pow: case ADREV_OP_powi: case ADREV_OP_remainder:
-    case ADREV_OP_softplus: case ADREV_OP_log_add_exp: case ADREV_OP_exp10:
-    case ADREV_OP_digamma: case ADREV_OP_polygamma: case ADREV_OP_jn:
-    case ADREV_OP_yn: case ADREV_OP_gamma_p: case ADREV_OP_gamma_q:
-    case ADREV_OP_beta_p: case ADREV_OP_beta_q:
-    case ADX_OP_gamma_da: case ADX_OP_gamma_dx: case ADX_OP_pow_dxx:
-    case ADX_OP_pow_dxy: case ADX_OP_beta_da: case ADX_OP_beta_db:
-    case ADX_OP_beta_dx: case ADX_OP_beta_dxx: case ADX_OP_beta_dax:
-    case ADX_OP_beta_dbx: case ADX_OP_beta_daa: case ADX_OP_beta_dab:
-    case ADX_OP_beta_dbb:
-        return ADX_LONG;
-    default:                    // of the table: short if nothing is called
-        return op < ADX_OP_COUNT
-            && strchr(adx_row_of(op)->value, '(') == NULL ? ADX_SHORT : ADX_CALL;
-    }
-}
-
 // The division of an adjoint into primal and pullback.
 typedef struct adx_primal_split {
     adx_program whole;          // inputs x, weights; outputs dx, y
@@ -221,7 +183,7 @@ static void adx_end_primal_split(adx_primal_split *k, const ad_allocator *a)
 // pullback computes it, and so needs its arguments. Returns how many numbers
 // are handed on.
 static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
-                              adx_cost least, size_t most)
+                              unsigned least, size_t most)
 {
     const adx_program *p = &k->whole;
     size_t n = 0;
@@ -247,10 +209,10 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
 // those of as many short ones as there is room for.
 static size_t adx_choose_handed(adx_primal_split *k, size_t inputs, size_t most)
 {
-    size_t n = adx_find_handed(k, inputs, ADX_CALL, SIZE_MAX);
+    size_t n = adx_find_handed(k, inputs, ADX_COST_CALL, SIZE_MAX);
     if (n > most)
-        n = adx_find_handed(k, inputs, ADX_LONG, most);
-    return n > 0 ? n : adx_find_handed(k, inputs, ADX_CALL, most);
+        n = adx_find_handed(k, inputs, ADX_COST_LONG, most);
+    return n > 0 ? n : adx_find_handed(k, inputs, ADX_COST_CALL, most);
 }
 
 // Makes the adjoint that is to be divided, and finds the numbers that depend on

@@ -15,7 +15,7 @@
  * inputs of such arguments are propagated forwards, and the pairs are
  * collected.
  *
- *   needs   tape/memory core/derived function/program function/emit
+ *   needs   tape/memory core/cells function/program function/emit
  *           function/copy
  *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
  *           adx_jacobian_graph adx_hessian_graph

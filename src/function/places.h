@@ -15,8 +15,7 @@
  *   5  A node that uses the result of the node before it is marked: it finds
  *      that result in a register.
  *
- *   needs   tape/memory core/derived function/program function/copy
- *           function/matrices
+ *   needs   tape/memory core/cells function/program function/copy
  *   offers  adx_machine adx_machine_room adx_need_room adx_free_machine
  *           ADX_CODE ADX_AFTER_X ADX_AFTER_Y ADX_AFTER_Z ADX_CODES ADX_AFTER
  *           adx_make_machine

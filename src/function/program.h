@@ -12,13 +12,13 @@
  * an external statement makes several numbers that follow one another; what such
  * a node needs beyond the fields of a node is in `many`.
  *
- *   needs   tape/memory core/derived core/cells function/api
+ *   needs   tape/memory core/cells function/api
  *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
- *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end ADX_ROUNDED_ALL
- *           ADX_FUSES_MUL adx_rounded ADX_FUSED_CHAIN ADX_FUSED
- *           adx_make_room_for adx_shared_rule adx_new_shared_rule
- *           adx_share_rule adx_release_rule adx_node adx_numbers
- *           ADX_MANY_KINDS ADX_MANY_* adx_many_kind ADX_MANY_COUNT
+ *           ADX_OP_mul_add ADX_OP_mul_sub ADX_OP_end adx_attributes_of
+ *           adx_cost_of adx_commutes ADX_ROUNDED_ALL ADX_FUSES_MUL adx_rounded
+ *           ADX_FUSED_CHAIN ADX_FUSED adx_make_room_for adx_shared_rule
+ *           adx_new_shared_rule adx_share_rule adx_release_rule adx_node
+ *           adx_numbers ADX_MANY_KINDS ADX_MANY_* adx_many_kind ADX_MANY_COUNT
  *           adx_many_facts adx_facts_of ADX_EXTERNAL_value
  *           ADX_EXTERNAL_adjoint ADX_EXTERNAL_moving adx_many
  *           ADX_FROM_CONSTANT ADX_FROM_INPUT ADX_NOWHERE ADX_WAYS adx_seen_set
@@ -43,6 +43,24 @@ enum {
     ADX_OP_mul_sub,                 // c - a * b
     ADX_OP_end
 };
+
+// The attributes of an operation, or of what only programs have, which is
+// short.
+ADX_INLINE unsigned adx_attributes_of(uint32_t op)
+{
+    return op < ADX_OP_COUNT ? adx_attributes[op] : ADX_COST_SHORT;
+}
+
+// What it takes to compute a result again, in calls of the math library.
+static unsigned adx_cost_of(uint32_t op)
+{
+    return adx_attributes_of(op) & ADX_COST;
+}
+
+ADX_INLINE bool adx_commutes(uint32_t op)
+{
+    return (adx_attributes_of(op) & ADX_COMMUTES) != 0;
+}
 
 // The product and the sum are in two functions, because a compiler that
 // contracts only within an expression then leaves them apart.

@@ -6,7 +6,7 @@
  * number of the program for the value `id` of the tape. Comparisons become
  * guards. Array statements become array nodes, some of them several.
  *
- *   needs   tape/layout tape/memory tape/hooks sweep/session core/derived
+ *   needs   tape/layout tape/memory tape/hooks sweep/session core/cells
  *           function/api function/program function/unique function/emit
  *           function/copy
  *   offers  adx_code_place adx_file_name adx_recorder adx_record_node

@@ -3,7 +3,7 @@
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
  *
- *   needs   tape/memory core/derived function/api function/program
+ *   needs   tape/memory core/cells function/api function/program
  *           function/places function/arrays
  *   offers  adx_same_value adx_nodes_plain adx_nodes_careful adx_take_work
  *           adx_give_work adx_run_lanes

@@ -8,7 +8,7 @@
  * nothing is added for it. Array nodes are treated the same way, range by
  * range: their tangents are array nodes.
  *
- *   needs   core/derived function/program function/unique function/emit
+ *   needs   core/cells function/program function/unique function/emit
  *           function/copy
  *   offers  adx_tangent_node adx_make_tangent adx_make_along
  * ========================================================================== */

@@ -9,9 +9,9 @@
  * partial is needed. Orders 1 and 2 need none of this: their coefficients are
  * the tangent, and half of its tangent (function/tangents).
  *
- *   needs   tape/memory core/derived function/api function/program
- *           function/emit function/copy function/adjoints function/run
- *           function/functions function/evaluation
+ *   needs   tape/memory core/cells function/api function/program function/emit
+ *           function/copy function/adjoints function/run function/functions
+ *           function/evaluation
  *   offers  adx_free_series
  * ========================================================================== */
 
@@ -49,13 +49,29 @@ static void adx_free_series(adx_series *t)
     }
 }
 
-// Whether the coefficients of an operation need no partials.
+// Coefficient k > 0 of what has a recurrence, from those up to k of x, y and z,
+// and those before k of v.
+#define ADX_RECURRENCES(DO)                                                 \
+    DO(ADREV_OP_add, x[k] + y[k])                                           \
+    DO(ADREV_OP_sub, x[k] - y[k])                                           \
+    DO(ADREV_OP_neg, -x[k])                                                 \
+    DO(ADREV_OP_sqr, adx_convolve(x, x, 0, k))                              \
+    DO(ADREV_OP_mul, adx_convolve(x, y, 0, k))                              \
+    DO(ADX_OP_chain, adx_convolve(x, y, 0, k))                              \
+    DO(ADREV_OP_fma, adx_convolve(x, y, 0, k) + z[k])                       \
+    DO(ADREV_OP_div, (x[k] - adx_convolve(y, v, 1, k)) / *y)                \
+    DO(ADREV_OP_detach, 0)
+
+// Whether no partials are needed for the coefficients of an operation.
 static bool adx_has_recurrence(uint32_t op)
 {
-    return op == ADREV_OP_add || op == ADREV_OP_sub || op == ADREV_OP_neg
-        || op == ADREV_OP_mul || op == ADREV_OP_div || op == ADREV_OP_sqr
-        || op == ADREV_OP_fma || op == ADX_OP_chain || op == ADX_OP_guard
-        || op == ADREV_OP_detach;
+    switch (op) {
+#define ADX_DO(code, value) case code:
+    ADX_RECURRENCES(ADX_DO)
+#undef ADX_DO
+    case ADX_OP_guard: return true;
+    default:           return false;
+    }
 }
 
 // Makes the partials of node i.
@@ -217,16 +233,10 @@ static ad_real adx_coefficient(const adx_coefficients *t, size_t node,
     if (k == 0)
         return adx_compute(s->op, *x, *y, *z);
     switch (s->op) {
-    case ADREV_OP_add: return x[k] + y[k];
-    case ADREV_OP_sub: return x[k] - y[k];
-    case ADREV_OP_neg: return -x[k];
-    case ADREV_OP_sqr: return adx_convolve(x, x, 0, k);
-    case ADX_OP_chain:
-    case ADREV_OP_mul: return adx_convolve(x, y, 0, k);
-    case ADREV_OP_fma: return adx_convolve(x, y, 0, k) + z[k];
-    case ADREV_OP_div: return (x[k] - adx_convolve(y, v, 1, k)) / *y;
-    case ADREV_OP_detach: return 0;
-    default:           return adx_integrate(t, node, k);
+#define ADX_DO(code, value) case code: return value;
+    ADX_RECURRENCES(ADX_DO)
+#undef ADX_DO
+    default: return adx_integrate(t, node, k);
     }
 }
 

@@ -167,6 +167,7 @@ typedef struct adx_each_op {
     ad_opcode op;
     unsigned char arity;
     bool step;
+    bool linear;                // partials are constants
 } adx_each_op;
 
 #define ADX_DEFINE(name, ...)                                               \
@@ -186,8 +187,12 @@ ADX_INLINE adx_each_op adx_each_op_of(ad_opcode op)
 {
     adx_each_op row = ADX_ZERO;
     row.op = op;
-#define ADX_DEFINE(name, n, ...)                                            \
-    case ADREV_OP_##name: row.loops = adx_loops_##name; row.arity = n; break;
+#define ADX_DEFINE(name, n, f, fx, fy, fz, x0, x1, y0, y1, z0, z1, how)     \
+    case ADREV_OP_##name:                                                   \
+        row.loops = adx_loops_##name;                                       \
+        row.arity = n;                                                      \
+        row.linear = ((how) & ADX_LINEAR) != 0;                             \
+        break;
 #define ADX_DEFINE_STEP(name, ...)                                          \
     case ADREV_OP_##name:                                                   \
         row.loops = adx_loops_##name;                                       \

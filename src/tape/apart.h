@@ -132,8 +132,6 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
 #endif
     if (slots == 0)
         return e;
-    if (code == ADREV_OP_add || code == ADREV_OP_sub)
-        how |= ADX_SUM;
     ad_rev y;
     if ((how & ADX_WATCHED) && ADX_TRACED)
         y = n == 1 ? adx_traced_1(code, v, arg[0], f[0])
@@ -146,25 +144,27 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
 }
 
 // The partial of an argument that is a plain number is not computed.
-#define ADX_CALL_1(name)                                                    \
+#define ADX_CALL_1(name, fx)                                                 \
     ad_real v = adx_f_##name(a.v, 0, 0);                                    \
     ad_real f = a.kind ? adx_fx_##name(a.v, 0, 0, v) : 0;                   \
     return adx_call_any(how, ADREV_OP_##name, v, 1, &a, &f);
-#define ADX_CALL_2(name)                                                    \
+#define ADX_CALL_2(name, fx)                                                 \
     ad_real v = adx_f_##name(a.v, b.v, 0);                                  \
     adx_number arg[2] = { a, b };                                           \
     ad_real f[2] = { a.kind ? adx_fx_##name(a.v, b.v, 0, v) : 0,            \
                      b.kind ? adx_fy_##name(a.v, b.v, 0, v) : 0 };          \
-    return adx_call_any(how, ADREV_OP_##name, v, 2, arg, f);
-#define ADX_CALL_3(name)                                                    \
+    return adx_call_any(how | (ADX_IS_ONE(fx) ? ADX_SUM : 0u),              \
+                        ADREV_OP_##name, v, 2, arg, f);
+#define ADX_CALL_3(name, fx)                                                 \
     ad_real v = adx_f_##name(a.v, b.v, c.v);                                \
     adx_number arg[3] = { a, b, c };                                        \
     ad_real f[3] = { a.kind ? adx_fx_##name(a.v, b.v, c.v, v) : 0,          \
                      b.kind ? adx_fy_##name(a.v, b.v, c.v, v) : 0,          \
                      c.kind ? adx_fz_##name(a.v, b.v, c.v, v) : 0 };        \
     return adx_call_any(how, ADREV_OP_##name, v, 3, arg, f);
-#define ADX_DEFINE(name, n, ...)                                            \
-    ADX_API adx_number adx_call_##name(ADX_CALLED_##n) { ADX_CALL_##n(name) }
+#define ADX_DEFINE(name, n, f, fx, ...)                                     \
+    ADX_API adx_number adx_call_##name(ADX_CALLED_##n)                      \
+        { ADX_CALL_##n(name, fx) }
 ADREV_OPS(ADX_DEFINE)
 #undef ADX_DEFINE
 #undef ADX_CALL_1

@@ -7,10 +7,10 @@
  * reader meets each of its numbers once. All others are computed on their own.
  * No operation is done twice, and none in another order.
  *
- *   needs   core/derived core/cells code/text tensor/api tensor/arena
- *           tensor/sets tensor/binding tensor/open tensor/programs
- *           tensor/sharing tensor/derive tensor/parts tensor/storage
- *           tensor/prepare tensor/pointwise
+ *   needs   core/cells code/text tensor/api tensor/arena tensor/sets
+ *           tensor/binding tensor/open tensor/programs tensor/sharing
+ *           tensor/derive tensor/parts tensor/storage tensor/prepare
+ *           tensor/pointwise
  *   offers  ADX_FATE_ALONE ADX_FATE_INLINED ADX_FATE_VIEW ADX_FATE_HOSTED
  *           adx_fusion adx_formula_of adx_is_computed_by adx_is_stored
  *           adx_latest_of adx_is_read_by adx_stride_along adx_fuse_part

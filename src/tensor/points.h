@@ -6,9 +6,9 @@
  * number by number: loops over regions of their indices, the core and what is
  * around it, with one expression inside.
  *
- *   needs   core/derived core/cells code/text tensor/arena tensor/sets
- *           tensor/binding tensor/open tensor/programs tensor/sharing
- *           tensor/pointwise tensor/fusion tensor/emission
+ *   needs   core/cells code/text tensor/arena tensor/sets tensor/binding
+ *           tensor/open tensor/programs tensor/sharing tensor/pointwise
+ *           tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
  *           adx_say_operation_at adx_is_run_index adx_say_run_index

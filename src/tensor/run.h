@@ -7,9 +7,9 @@
  * alone: a part adds in the order of its loops, and sums of parts are added in
  * that of the parts.
  *
- *   needs   tape/memory core/derived core/cells tensor/api tensor/nests
- *           tensor/binding tensor/programs tensor/sharing tensor/parts
- *           tensor/matrices tensor/gathers tensor/storage
+ *   needs   tape/memory core/cells tensor/api tensor/nests tensor/binding
+ *           tensor/programs tensor/sharing tensor/parts tensor/matrices
+ *           tensor/gathers tensor/storage
  *   offers  adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
  *           adx_run_value
  * ========================================================================== */

@@ -236,7 +236,7 @@ static void compare_fwd(const char *what, const double at[4], fwd_fn *cpp,
     SECOND(IN_C_##name, C_##n, ~)(name, x, y, z)
 
 // A function for each row: one of all rows would take long to compile.
-#define DEFINE(name, n, f, fx, fy, fz, x0, x1, y0, y1, z0, z1)              \
+#define DEFINE(name, n, f, fx, fy, fz, x0, x1, y0, y1, z0, z1, ...)         \
     static void test_##name()                                               \
     {                                                                       \
         static const double at[4] = {                                       \
@@ -256,7 +256,7 @@ static void compare_fwd(const char *what, const double at[4], fwd_fn *cpp,
     SAME_REV(at, CPP_ROW(name, 2, x, 2, z), C_OF(name, 2, x, 2, z));
 #define TWO_3(name, at)                                                     \
     SAME(at, CPP_ROW(name, 3, x, 2.5f, z), C_OF(name, 3, x, 2.5f, z));
-#define DEFINE_STEP(name, f, x0, x1)                                        \
+#define DEFINE_STEP(name, f, x0, x1, ...)                                   \
     static void test_##name()                                               \
     {                                                                       \
         static const double at[4] = { 0.3 * x0 + 0.7 * x1, 2, 3, 1.25 };    \
