@@ -54,9 +54,8 @@
  *   loop/step          one step, called or recorded
  *   loop/replay        steps as recorded functions
  *   loop/lean          many steps that carry on one row, by one function
- *   loop/stepping      runs of steps, and their memory
  *   loop/resume        sweeps that go on where another process has ended
- *   loop/sweep         sweeps of a scan
+ *   loop/sweep         runs of steps, forwards and back
  *   loop/recorded      a scan in a recorded function
  *   loop/first         the first run of a scan
  *   loop/unrolled      a scan recorded as it happens
@@ -3490,16 +3489,258 @@ static void adx_go_lean(adx_stepping *k) { (void)k; }
 
 #endif
 
-/* === loop/stepping ==========================================================
- * Runs steps one after the other. A step is replayed by a function that is
- * known for it; else the step itself is called. This room also has the memory
- * of a run, and enters the stage on which it runs.
+/* === loop/resume ============================================================
+ * A sweep of a scan whose store has `resume` goes on where an earlier process
+ * has ended. Level 0 divides the steps into ranges (loop/schedule). When a range
+ * has been reversed, the store gets the adjoints that the sweep carries, and
+ * those of the rows of sequences that the steps of the range read. A sweep that
+ * finds these in the store takes them instead of reversing the range.
  *
- *   needs   tape/memory loop/stage loop/schedule loop/scan loop/step
- *           loop/replay loop/lean
- *   offers  adx_do_step adx_advance_scan adx_end_stepping ADX_RUN ADX_SWEEP
- *           ADX_UNROLL adx_begin_stepping
+ * The bits must not depend on where the sweep began. So functions that replay
+ * steps are recorded anew in each range, and none come from other scans.
+ *
+ *   needs   tape/layout tape/memory tape/hooks loop/api loop/schedule
+ *           loop/scan loop/step loop/replay
+ *   offers  adx_is_resumed adx_name_scan adx_note_found adx_begin_resuming
  * ========================================================================== */
+
+static bool adx_is_resumed(const adx_scan *c)
+{
+    return c->schedule.store != NULL && c->schedule.store->resume;
+}
+
+// A number that says which scan this is, in any process: a hash of its sizes, of
+// where it stands on the tape, and of the values that it begins with.
+static void adx_name_scan(adx_scan *c, const adx_stepping *k)
+{
+    const ad_tape *t = k->before;       // where forks are, places vary
+    const uint64_t place = t->annex == NULL ? adx_live(t)->seq : 0;
+    const uint64_t sizes[] = { c->n.in, c->n.out, c->n.window, c->n.data,
+                               c->n.parameters, c->n.told, c->n.results,
+                               c->n.untraced, c->most_steps,
+                               c->schedule.store->every, place };
+    uint64_t h = adx_mix_bytes(c->replay.used->layout, sizeof sizes, sizes);
+    h = adx_mix_bytes(h, (c->n.data + c->n.parameters) * sizeof *c->value,
+                      c->value);
+    h = adx_mix_bytes(h, c->n.untraced, k->state);
+    c->plan.run = adx_mix_bytes(h, c->n.window * sizeof *c->value,
+                                adx_window_of(k));
+}
+
+// Notes what the first run has found, and how far back sweeps go: it tells
+// sweeps of other runs apart.
+static void adx_note_found(adx_scan *c, const adx_results_list *list)
+{
+    uint64_t h = adx_mix_bytes(c->plan.run, sizeof c->plan.first,
+                               &c->plan.first);
+    c->found = adx_mix_bytes(h, list->n * sizeof *list->v, list->v);
+}
+
+/* --- what the store gets --------------------------------------------------- */
+
+typedef struct adx_adjoints_head {
+    adx_stamp stamp;
+    uint64_t sum;               // a hash of the numbers
+} adx_adjoints_head;
+
+// The numbers of what the store gets.
+static ad_real *adx_stored_adjoints(const adx_stepping *k)
+{
+    return (ad_real *)(void *)(k->resume.adjoints + sizeof(adx_adjoints_head));
+}
+
+// The adjoints of sequences to which the steps of a range may add, by one tap.
+static ad_real *adx_rows_of_piece(const adx_stepping *k, const adx_piece *p,
+                                  size_t from, size_t to, size_t *n)
+{
+    size_t earliest = p->move < 0 ? to - 1 : from;
+    *n = (to - 1 - from) * adx_magnitude(p->move) + p->size;
+    return k->f.dx + k->scan->n.window + p->from
+         + (ptrdiff_t)earliest * p->move;
+}
+
+// Copies n numbers to `at`, if it is not NULL, or from there. Returns what comes
+// behind them.
+static ad_real *adx_move_adjoints(size_t n, ad_real x[], ad_real *at, bool back)
+{
+    if (at == NULL)
+        return NULL;
+    memcpy(back ? x : at, back ? at : x, n * sizeof *x);
+    return at + n;
+}
+
+// Goes through all adjoints that belong to a range: counts them, and copies them
+// to `at` or back from there.
+static size_t adx_list_adjoints(adx_stepping *k, size_t from, size_t to,
+                                ad_real *at, bool back)
+{
+    adx_scan *c = k->scan;
+    size_t all = c->n.window;
+    at = adx_move_adjoints(c->n.window, k->f.carried, at, back);
+    for (size_t i = c->shape.state_pieces; i <= c->shape.pieces; i++) {
+        size_t n = c->n.parameters + c->captured.n;
+        ad_real *rows = i == c->shape.pieces ? k->f.dx + c->n.window + c->n.data
+            : adx_rows_of_piece(k, &c->shape.piece[i], from, to, &n);
+        at = adx_move_adjoints(n, rows, at, back);
+        all += n;
+    }
+    return all;
+}
+
+// Names the adjoints of range i. Those of a scan that is replayed and those of
+// one that is not have other bits, and other numbers.
+static adx_stamp adx_stamp_adjoints(const adx_stepping *k, size_t i)
+{
+    bool varies = adx_is_varying(k->scan);
+    return (adx_stamp){ k->resume.named, ADX_STORED * i + 1 + varies };
+}
+
+// Puts the adjoints of range i into the store.
+static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    const ad_store *store = k->scan->schedule.store;
+    adx_adjoints_head head = { adx_stamp_adjoints(k, i), 0 };
+    ad_real *at = adx_stored_adjoints(k);
+    size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, at, false);
+    head.sum = adx_mix_bytes(0, bytes, at);
+    memcpy(k->resume.adjoints, &head, sizeof head);
+    k->resume.searching = false;
+    k->scan->plan.put = true;
+    return store->put(store->user, (size_t)head.stamp.number,
+                      k->resume.adjoints, sizeof head + bytes);
+}
+
+// Fetches adjoints. False: they are not there, or not those of this sweep.
+static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,
+                               size_t bytes)
+{
+    const ad_store *store = k->scan->schedule.store;
+    char *at = k->resume.adjoints;
+    adx_adjoints_head head;
+    adx_fetching_alone = store->agree == NULL;
+    bool got = store->get(store->user, (size_t)stamp->number, at,
+                          sizeof head + bytes);
+    adx_fetching_alone = false;
+    if (!got)
+        return false;
+    memcpy(&head, at, sizeof head);
+    return memcmp(&head.stamp, stamp, sizeof *stamp) == 0
+        && head.sum == adx_mix_bytes(0, bytes, at + sizeof head);
+}
+
+// Takes the adjoints of range i out of the store. False: this process does not
+// have them, or another one.
+static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
+{
+    const ad_store *store = k->scan->schedule.store;
+    const adx_stamp stamp = adx_stamp_adjoints(k, i);
+    ad_real *at = adx_stored_adjoints(k);
+    size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, NULL, false);
+    bool mine = adx_fetch_adjoints(k, &stamp, bytes);
+    bool all = store->agree == NULL || store->agree(store->user, mine);
+    if (!mine || !all)
+        return false;
+    adx_list_adjoints(k, from, to, at, true);
+    k->scan->report->resumed += to - from;
+    return true;
+}
+
+/* --- going on -------------------------------------------------------------- */
+
+static void adx_forget_functions(adx_stepping *k)
+{
+    ad_replays *r = k->scan->replay.used;
+    adx_end_evaluations(k);
+#ifdef ADREV_FUNCTION_IMPLEMENTED
+    k->replay.evaluation = NULL;
+#endif
+    adx_free_paths(r);
+    r->missed = 0;
+    k->replay.latest = 0;
+    k->replay.rest = 0;
+}
+
+// Takes the adjoints of range i as those of a scan that is not replayed, or as
+// those of this one.
+static bool adx_find_adjoints(adx_stepping *k, bool as_varying, size_t i,
+                              size_t from, size_t to)
+{
+    ad_replays *r = k->scan->replay.used;
+    bool varied = r->varies;
+    r->varies |= as_varying;
+    bool found = adx_get_adjoints(k, i, from, to);
+    if (!found)
+        r->varies = varied;
+    return found;
+}
+
+// Takes the adjoints of range i out of the store, as long as all of the later
+// ranges were there. An earlier process may have found out that the step varies:
+// in this range, or further on, after which it began again with the last one.
+static bool adx_resume_range(void *user, size_t i, size_t from, size_t to)
+{
+    adx_stepping *k = (adx_stepping *)user;
+    bool last = to == k->scan->steps;
+    if (k->resume.searching)
+        k->resume.searching = adx_find_adjoints(k, last, i, from, to)
+                    || (!adx_is_varying(k->scan)
+                        && adx_find_adjoints(k, !last, i, from, to));
+    if (!k->resume.searching)
+        adx_forget_functions(k);
+    return k->resume.searching;
+}
+
+// Lets a sweep from the adjoints dy of the results to those of the inputs, dx,
+// go on. It pairs with adx_end_stepping. False: no memory.
+static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
+                               ad_real dx[])
+{
+    adx_scan *c = k->scan;
+    size_t m = c->steps * c->n.told + c->n.results;
+    size_t every = c->plan.level[0].every;
+    every = every < c->steps ? every : c->steps;
+    k->f.dx = dx;
+    size_t n = adx_list_adjoints(k, 0, every, NULL, false);
+    k->resume.adjoints = (char *)adx_take(&c->of.memory,
+                                          sizeof(adx_adjoints_head)
+                                          + n * sizeof *dy, 1);
+    k->resume.named = adx_mix_bytes(c->found, m * sizeof *dy, dy);
+    k->resume.searching = true;
+    c->plan.resume = adx_resume_range;
+    c->plan.put_adjoints = adx_put_adjoints;
+    adx_forget_functions(k);
+    return k->resume.adjoints != NULL;
+}
+
+/* === loop/sweep =============================================================
+ * Runs of the steps of a scan, forwards and back. Forwards, one step follows the
+ * other: it is replayed by a function that is known for it, or called.
+ *
+ * A reverse sweep goes through the
+ * steps backwards, as loop/schedule provides their states, and carries the
+ * adjoints of the window. The adjoints of what a step returned are those of the
+ * newest rows of the window, plus those of the results of the scan. They are
+ * the weights with which the step is swept; it is replayed by a function, or
+ * recorded on the stage. The adjoints of its inputs are added to the window
+ * before the step, to sequences and to parameters. A forward sweep runs all
+ * steps once more, and carries tangents of the window.
+ *
+ * Where steps are never replayed, several directions (rows of a Jacobian) go back
+ * together: a step is recorded once for all of them, and swept once.
+ *
+ *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
+ *           loop/step loop/replay loop/lean loop/resume
+ *   offers  adx_do_step adx_advance_scan adx_end_stepping ADX_RUN ADX_SWEEP
+ *           ADX_UNROLL adx_begin_stepping adx_shift_back adx_spread_step
+ *           adx_reverse_scan adx_last_rows adx_initial_rows adx_reverse_steps
+ *           adx_sweep_scan adx_scan_pullback_n adx_scan_pullback
+ *           adx_gather_tangents adx_push_step adx_scan_pushforward
+ *           adx_free_scan
+ * ========================================================================== */
+
+/* --- runs of steps ----------------------------------------------------------
+ * And the memory of a run, which enters the stage that it needs.            */
 
 // Does step s: the state before it becomes that after it. Returns whether the
 // step says that it was the last one.
@@ -3626,256 +3867,7 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
     return true;
 }
 
-/* === loop/resume ============================================================
- * A sweep of a scan whose store has `resume` goes on where an earlier process
- * has ended. Level 0 divides the steps into ranges (loop/schedule). When a range
- * has been reversed, the store gets the adjoints that the sweep carries, and
- * those of the rows of sequences that the steps of the range read. A sweep that
- * finds these in the store takes them instead of reversing the range.
- *
- * The bits must not depend on where the sweep began. So functions that replay
- * steps are recorded anew in each range, and none come from other scans.
- *
- *   needs   tape/layout tape/memory loop/api loop/schedule loop/scan loop/step
- *           loop/replay
- *   offers  adx_is_resumed adx_name_scan adx_note_found adx_fetching_alone
- *           adx_begin_resuming
- * ========================================================================== */
-
-static bool adx_is_resumed(const adx_scan *c)
-{
-    return c->schedule.store != NULL && c->schedule.store->resume;
-}
-
-// A number that says which scan this is, in any process: a hash of its sizes, of
-// where it stands on the tape, and of the values that it begins with.
-static void adx_name_scan(adx_scan *c, const adx_stepping *k)
-{
-    const ad_tape *t = k->before;       // where forks are, places vary
-    const uint64_t place = t->annex == NULL ? adx_live(t)->seq : 0;
-    const uint64_t sizes[] = { c->n.in, c->n.out, c->n.window, c->n.data,
-                               c->n.parameters, c->n.told, c->n.results,
-                               c->n.untraced, c->most_steps,
-                               c->schedule.store->every, place };
-    uint64_t h = adx_mix_bytes(c->replay.used->layout, sizeof sizes, sizes);
-    h = adx_mix_bytes(h, (c->n.data + c->n.parameters) * sizeof *c->value,
-                      c->value);
-    h = adx_mix_bytes(h, c->n.untraced, k->state);
-    c->plan.run = adx_mix_bytes(h, c->n.window * sizeof *c->value,
-                                adx_window_of(k));
-}
-
-// Notes what the first run has found, and how far back sweeps go: it tells
-// sweeps of other runs apart.
-static void adx_note_found(adx_scan *c, const adx_results_list *list)
-{
-    uint64_t h = adx_mix_bytes(c->plan.run, sizeof c->plan.first,
-                               &c->plan.first);
-    c->found = adx_mix_bytes(h, list->n * sizeof *list->v, list->v);
-}
-
-/* --- what the store gets --------------------------------------------------- */
-
-typedef struct adx_adjoints_head {
-    adx_stamp stamp;
-    uint64_t sum;               // a hash of the numbers
-} adx_adjoints_head;
-
-// The numbers of what the store gets.
-static ad_real *adx_stored_adjoints(const adx_stepping *k)
-{
-    return (ad_real *)(void *)(k->resume.adjoints + sizeof(adx_adjoints_head));
-}
-
-// The adjoints of sequences to which the steps of a range may add, by one tap.
-static ad_real *adx_rows_of_piece(const adx_stepping *k, const adx_piece *p,
-                                  size_t from, size_t to, size_t *n)
-{
-    size_t earliest = p->move < 0 ? to - 1 : from;
-    *n = (to - 1 - from) * adx_magnitude(p->move) + p->size;
-    return k->f.dx + k->scan->n.window + p->from
-         + (ptrdiff_t)earliest * p->move;
-}
-
-// Copies n numbers to `at`, if it is not NULL, or from there. Returns what comes
-// behind them.
-static ad_real *adx_move_adjoints(size_t n, ad_real x[], ad_real *at, bool back)
-{
-    if (at == NULL)
-        return NULL;
-    memcpy(back ? x : at, back ? at : x, n * sizeof *x);
-    return at + n;
-}
-
-// Goes through all adjoints that belong to a range: counts them, and copies them
-// to `at` or back from there.
-static size_t adx_list_adjoints(adx_stepping *k, size_t from, size_t to,
-                                ad_real *at, bool back)
-{
-    adx_scan *c = k->scan;
-    size_t all = c->n.window;
-    at = adx_move_adjoints(c->n.window, k->f.carried, at, back);
-    for (size_t i = c->shape.state_pieces; i <= c->shape.pieces; i++) {
-        size_t n = c->n.parameters + c->captured.n;
-        ad_real *rows = i == c->shape.pieces ? k->f.dx + c->n.window + c->n.data
-            : adx_rows_of_piece(k, &c->shape.piece[i], from, to, &n);
-        at = adx_move_adjoints(n, rows, at, back);
-        all += n;
-    }
-    return all;
-}
-
-// Names the adjoints of range i. Those of a scan that is replayed and those of
-// one that is not have other bits, and other numbers.
-static adx_stamp adx_stamp_adjoints(const adx_stepping *k, size_t i)
-{
-    bool varies = adx_is_varying(k->scan);
-    return (adx_stamp){ k->resume.named, ADX_STORED * i + 1 + varies };
-}
-
-// Puts the adjoints of range i into the store.
-static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
-{
-    adx_stepping *k = (adx_stepping *)user;
-    const ad_store *store = k->scan->schedule.store;
-    adx_adjoints_head head = { adx_stamp_adjoints(k, i), 0 };
-    ad_real *at = adx_stored_adjoints(k);
-    size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, at, false);
-    head.sum = adx_mix_bytes(0, bytes, at);
-    memcpy(k->resume.adjoints, &head, sizeof head);
-    k->resume.searching = false;
-    k->scan->plan.put = true;
-    return store->put(store->user, (size_t)head.stamp.number,
-                      k->resume.adjoints, sizeof head + bytes);
-}
-
-// Whether this thread is in the get of a store whose `agree` is missing, so that
-// other processes, if there are any, may call it more or less often
-// (mpi/reductions).
-static ADX_THREAD bool adx_fetching_alone;
-
-// Fetches adjoints. False: they are not there, or not those of this sweep.
-static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,
-                               size_t bytes)
-{
-    const ad_store *store = k->scan->schedule.store;
-    char *at = k->resume.adjoints;
-    adx_adjoints_head head;
-    adx_fetching_alone = store->agree == NULL;
-    bool got = store->get(store->user, (size_t)stamp->number, at,
-                          sizeof head + bytes);
-    adx_fetching_alone = false;
-    if (!got)
-        return false;
-    memcpy(&head, at, sizeof head);
-    return memcmp(&head.stamp, stamp, sizeof *stamp) == 0
-        && head.sum == adx_mix_bytes(0, bytes, at + sizeof head);
-}
-
-// Takes the adjoints of range i out of the store. False: this process does not
-// have them, or another one.
-static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
-{
-    const ad_store *store = k->scan->schedule.store;
-    const adx_stamp stamp = adx_stamp_adjoints(k, i);
-    ad_real *at = adx_stored_adjoints(k);
-    size_t bytes = sizeof *at * adx_list_adjoints(k, from, to, NULL, false);
-    bool mine = adx_fetch_adjoints(k, &stamp, bytes);
-    bool all = store->agree == NULL || store->agree(store->user, mine);
-    if (!mine || !all)
-        return false;
-    adx_list_adjoints(k, from, to, at, true);
-    k->scan->report->resumed += to - from;
-    return true;
-}
-
-/* --- going on -------------------------------------------------------------- */
-
-static void adx_forget_functions(adx_stepping *k)
-{
-    ad_replays *r = k->scan->replay.used;
-    adx_end_evaluations(k);
-#ifdef ADREV_FUNCTION_IMPLEMENTED
-    k->replay.evaluation = NULL;
-#endif
-    adx_free_paths(r);
-    r->missed = 0;
-    k->replay.latest = 0;
-    k->replay.rest = 0;
-}
-
-// Takes the adjoints of range i as those of a scan that is not replayed, or as
-// those of this one.
-static bool adx_find_adjoints(adx_stepping *k, bool as_varying, size_t i,
-                              size_t from, size_t to)
-{
-    ad_replays *r = k->scan->replay.used;
-    bool varied = r->varies;
-    r->varies |= as_varying;
-    bool found = adx_get_adjoints(k, i, from, to);
-    if (!found)
-        r->varies = varied;
-    return found;
-}
-
-// Takes the adjoints of range i out of the store, as long as all of the later
-// ranges were there. An earlier process may have found out that the step varies:
-// in this range, or further on, after which it began again with the last one.
-static bool adx_resume_range(void *user, size_t i, size_t from, size_t to)
-{
-    adx_stepping *k = (adx_stepping *)user;
-    bool last = to == k->scan->steps;
-    if (k->resume.searching)
-        k->resume.searching = adx_find_adjoints(k, last, i, from, to)
-                    || (!adx_is_varying(k->scan)
-                        && adx_find_adjoints(k, !last, i, from, to));
-    if (!k->resume.searching)
-        adx_forget_functions(k);
-    return k->resume.searching;
-}
-
-// Lets a sweep from the adjoints dy of the results to those of the inputs, dx,
-// go on. It pairs with adx_end_stepping. False: no memory.
-static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
-                               ad_real dx[])
-{
-    adx_scan *c = k->scan;
-    size_t m = c->steps * c->n.told + c->n.results;
-    size_t every = c->plan.level[0].every;
-    every = every < c->steps ? every : c->steps;
-    k->f.dx = dx;
-    size_t n = adx_list_adjoints(k, 0, every, NULL, false);
-    k->resume.adjoints = (char *)adx_take(&c->of.memory,
-                                          sizeof(adx_adjoints_head)
-                                          + n * sizeof *dy, 1);
-    k->resume.named = adx_mix_bytes(c->found, m * sizeof *dy, dy);
-    k->resume.searching = true;
-    c->plan.resume = adx_resume_range;
-    c->plan.put_adjoints = adx_put_adjoints;
-    adx_forget_functions(k);
-    return k->resume.adjoints != NULL;
-}
-
-/* === loop/sweep =============================================================
- * The reverse and the forward sweep of a scan. A reverse sweep goes through the
- * steps backwards, as loop/schedule provides their states, and carries the
- * adjoints of the window. The adjoints of what a step returned are those of the
- * newest rows of the window, plus those of the results of the scan. They are
- * the weights with which the step is swept; it is replayed by a function, or
- * recorded on the stage. The adjoints of its inputs are added to the window
- * before the step, to sequences and to parameters. A forward sweep runs all
- * steps once more, and carries tangents of the window.
- *
- * Where steps are never replayed, several directions (rows of a Jacobian) go back
- * together: a step is recorded once for all of them, and swept once.
- *
- *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
- *           loop/step loop/replay loop/stepping loop/resume
- *   offers  adx_shift_back adx_spread_step adx_reverse_scan adx_last_rows
- *           adx_initial_rows adx_reverse_steps adx_sweep_scan
- *           adx_scan_pullback_n adx_scan_pullback adx_gather_tangents
- *           adx_push_step adx_scan_pushforward adx_free_scan
- * ========================================================================== */
+/* --- sweeps --------------------------------------------------------------- */
 
 // Moves the window back by one step. The newest rows have been used and go; the
 // oldest rows become 0, since nothing has been added to them.
@@ -4283,7 +4275,7 @@ static void adx_free_scan(adx_staged *of)
  * the step.
  *
  *   needs   tape/memory function/api loop/api loop/stage loop/schedule
- *           loop/scan loop/step loop/replay loop/stepping loop/sweep
+ *           loop/scan loop/step loop/replay loop/sweep
  *   offers  adx_scan_rule
  * ========================================================================== */
 
@@ -4552,8 +4544,8 @@ static const ad_external_rule adx_scan_rule = {
  * they captured.
  *
  *   needs   tape/memory array/external bulk/captured loop/api loop/stage
- *           loop/schedule loop/scan loop/step loop/replay loop/stepping
- *           loop/resume loop/sweep loop/recorded
+ *           loop/schedule loop/scan loop/step loop/replay loop/resume
+ *           loop/sweep loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 
@@ -4879,7 +4871,7 @@ static ad_status adx_staged_scan(const ad_scan_desc *d, ad_vector_fn *f,
  *
  *   needs   number/recording tape/layout tape/memory bulk/api bulk/folds
  *           loop/api loop/stage loop/checkpoint loop/schedule loop/scan
- *           loop/step loop/stepping loop/sweep loop/first
+ *           loop/step loop/sweep loop/first
  * ========================================================================== */
 
 typedef struct adx_unrolled {

@@ -48,11 +48,9 @@
  *   mpi/parts        parts of a sum, and the tree by which they are added
  *   mpi/sums         sums over ranks, by a tree or by slices
  *   mpi/grad         value and gradient of a sum of parts
- *   mpi/statements   what statements with messages have in common
+ *   mpi/statements   what statements with messages have in common; their sweeps
  *   mpi/exchanges    messages between two ranks, and halos
- *   mpi/gathers      pieces of arrays between all ranks
- *   mpi/reductions   broadcasts and reductions
- *   mpi/queries      derivatives of a recording that is spread over ranks
+ *   mpi/collectives  between all ranks: pieces of arrays, broadcasts, reductions
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -2227,8 +2225,8 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
 
 /* === mpi/statements =========================================================
  * What all statements with messages have in common: when they are refused, what
- * happens if they fail; and exchanges, which are all but reductions and
- * broadcasts.
+ * happens if they fail, how a tape with them is swept; and exchanges, which are
+ * all but reductions and broadcasts.
  *
  * An exchange has *links*. A link sends some of the operands to a rank, and
  * receives some of the results from there. Its rule is the same with adjoints,
@@ -2237,15 +2235,16 @@ ADX_API ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
  * messages may be waited for in another order than they were sent: its tag is
  * the id, modulo the number of tags that MPI has.
  *
- *   needs   number/recording tape/layout tape/memory array/external mpi/api
- *           mpi/context mpi/agreement mpi/messages
+ *   needs   number/recording tape/layout tape/memory sweep/sweep sweep/queries
+ *           array/external mpi/api mpi/context mpi/agreement mpi/messages
+ *           mpi/grad
  *   offers  ADX_MPI_KEYS ADX_MPI_BY_KEY adx_mpi_kind ADX_MPI_SEND ADX_MPI_HALO
  *           ADX_MPI_BCAST ADX_MPI_REDUCE ADX_MPI_GATHER ADX_MPI_SCATTER
  *           ADX_MPI_ALLGATHER ADX_MPI_ALLTOALL ADX_MPI_ALL adx_mpi_link
  *           adx_mpi_spoil adx_mpi_fail adx_mpi_refuse adx_mpi_enter
  *           adx_mpi_meet_call adx_mpi_enter_all adx_mpi_is_rank adx_mpi_room
  *           adx_mpi_new_exchange adx_mpi_send_links adx_mpi_fetch
- *           adx_mpi_asked adx_mpi_is_asked adx_mpi_external adx_mpi_record
+ *           adx_mpi_is_asked adx_mpi_external adx_mpi_record
  *           adx_mpi_run_exchange
  * ========================================================================== */
 
@@ -2655,6 +2654,143 @@ static ad_status adx_mpi_run_exchange(ad_mpi *c, adx_mpi_exchange *s, size_t n,
     }
     adx_drop(&c->memory, v);
     adx_drop(&c->memory, s);
+    return status;
+}
+
+/* --- derivatives of a recording that is spread over ranks -------------------
+ * Each rank sweeps its own tape; the statements in it exchange adjoints or
+ * tangents. All agree before and after, so that none begins a sweep that another
+ * does not, and none returns what another could not complete.               */
+
+// The status of a query before its sweep, on all ranks.
+static ad_status adx_mpi_begin_query(ad_mpi *c, ad_tape *t, ad_status status,
+                                     uint64_t kind, size_t m)
+{
+    if (status != ADREV_OK && t != NULL && t->status == status)
+        adx_mpi_stop(c, status, ad_tape_reason(t));
+    return adx_mpi_agree(c, status, adx_mpi_print(kind, m, 0, 0, NULL), true);
+}
+
+// Sweeps the tape of this rank; a[] are its adjoints or tangents.
+static ad_status adx_mpi_sweep(ad_mpi *c, const ad_tape *t, adx_sweep_fn *sweep,
+                               ad_real a[])
+{
+    ad_mpi *before = adx_mpi_asked;
+    adx_mpi_asked = c;
+    bool well = adx_sweep(t, sweep, a);
+    adx_mpi_asked = before;
+    ad_status status = adx_mpi_status_of(c);
+    return adx_mpi_agree(c, well || status != ADREV_OK ? status
+                                                       : ADREV_EEXTERNAL,
+                         0, false);
+}
+
+static ad_status adx_mpi_pull_back(ad_mpi *c, ad_tape *t, size_t m,
+                                   const ad_rev y[], const ad_real dy[],
+                                   size_t n, const ad_rev x[], ad_real dx[],
+                                   uint64_t kind)
+{
+    bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
+    bool run;
+    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
+    ad_real *adj = status != ADREV_OK ? NULL
+                 : adx_cleared(t, 1, t->floor.adx_seq);
+    if (status == ADREV_OK && adj == NULL)
+        status = ADREV_ENOMEM;
+    status = adx_mpi_begin_query(c, t, status, kind, 0);
+    if (status != ADREV_OK)
+        return status;
+    for (size_t i = 0; i < m; i++)
+        if (y[i].job != 0)
+            *adx_derivative(t, adj, y[i], 1) += dy[i];
+    status = adx_mpi_sweep(c, t, adx_reverse_1, adj);
+    if (status == ADREV_OK)
+        adx_read(t, n, x, adj, run, dx);
+    return status;
+}
+
+ADX_API ad_status ad_mpi_gradient(ad_mpi *c, ad_tape *t, ad_rev y, size_t n,
+                                  const ad_rev x[], ad_real g[])
+{
+    static const ad_real one = 1;
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
+    return adx_mpi_pull_back(c, t, c->rank == 0, &y, &one, n, x, g, 2);
+}
+
+ADX_API ad_status ad_mpi_pullback(ad_mpi *c, ad_tape *t, size_t m,
+                                  const ad_rev y[], const ad_real dy[],
+                                  size_t n, const ad_rev x[], ad_real dx[])
+{
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
+    return adx_mpi_pull_back(c, t, m, y, dy, n, x, dx, 3);
+}
+
+ADX_API ad_status ad_mpi_pushforward(ad_mpi *c, ad_tape *t, size_t n,
+                                     const ad_rev x[], const ad_real dx[],
+                                     size_t m, const ad_rev y[], ad_real dy[])
+{
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
+    bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
+    bool run;
+    status = adx_check_query(t, m, y, n, x, missing, &run);
+    ad_real *tan = status != ADREV_OK ? NULL : adx_cleared(t, 1, 0);
+    if (status == ADREV_OK && tan == NULL)
+        status = ADREV_ENOMEM;
+    status = adx_mpi_begin_query(c, t, status, 4, 0);
+    if (status != ADREV_OK)
+        return status;
+    for (size_t j = 0; j < n; j++)
+        *adx_derivative(t, tan, x[j], 1) += dx[j];
+    status = adx_mpi_sweep(c, t, adx_forward_1, tan);
+    for (size_t i = 0; status == ADREV_OK && i < m; i++)
+        dy[i] = y[i].job == 0 ? 0 : *adx_derivative(t, tan, y[i], 1);
+    return status;
+}
+
+// One sweep for rows `first` to `first + width - 1`.
+static ad_status adx_mpi_rows(ad_mpi *c, ad_tape *t, size_t width, size_t first,
+                              size_t m, const ad_rev y[], size_t n,
+                              const ad_rev x[], ad_real J[])
+{
+    size_t rows = m - first < width ? m - first : width;
+    ad_real *adj = adx_cleared(t, width, t->floor.adx_seq);
+    for (size_t w = 0; c->rank == 0 && w < rows; w++)
+        if (y[first + w].job != 0)
+            adx_derivative(t, adj, y[first + w], width)[w] += 1;
+    ad_status status = adx_mpi_sweep(c, t, ADX_FOR_WIDTH(width, adx_reverse),
+                                     adj);
+    for (size_t j = 0; status == ADREV_OK && j < n; j++) {
+        const ad_real *column = adx_derivative(t, adj, x[j], width);
+        for (size_t w = 0; w < rows; w++)
+            J[(first + w) * n + j] = column[w];
+    }
+    return status;
+}
+
+ADX_API ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
+                                  const ad_rev y[], size_t n,
+                                  const ad_rev x[], ad_real J[])
+{
+    ad_status status = adx_mpi_ready(c);
+    if (status != ADREV_OK)
+        return status;
+    bool missing = m > ADX_MOST_ELEMENTS
+                || adx_no_array(adx_size_times(m, n), J);
+    bool run;
+    status = adx_check_query(t, c->rank == 0 ? m : 0, y, n, x,
+                                       missing, &run);
+    size_t width = adx_width(m, ADX_WIDEST);
+    if (status == ADREV_OK && !adx_afford(t, width))
+        status = ADREV_ENOMEM;
+    status = adx_mpi_begin_query(c, t, status, 5, m);
+    for (size_t i = 0; status == ADREV_OK && i < m; i += width)
+        status = adx_mpi_rows(c, t, width, i, m, y, n, x, J);
     return status;
 }
 
@@ -3086,13 +3222,24 @@ ADX_API ad_status ad_mpi_halo_finish(ad_mpi *c, ad_mpi_request **request,
     return status;
 }
 
-/* === mpi/gathers ============================================================
- * Statements in which ranks send pieces of arrays to each other. Each pair of
- * ranks has a message of its own.
+/* === mpi/collectives ========================================================
+ * Statements in which all ranks take part. In a gather, and what is like it,
+ * ranks send pieces of arrays to each other: each pair of ranks has a message of
+ * its own.
  *
- *   needs   tape/memory mpi/api mpi/context mpi/statements
- *   offers  ADX_MPI_COLLECTIVE_TAG
+ * Broadcasts and reductions go by a binomial tree of ranks. The adjoint of a
+ * broadcast is a sum up the tree, that of a sum a broadcast.
+ *
+ * Other reductions keep for each number the partial of the result with respect
+ * to it. For MIN and MAX that is 1 shared by those that tie, which are counted
+ * on the way up. For a product it is the product of all others: on the way down
+ * each rank is told the product of all ranks to its left, and to its right.
+ *
+ *   needs   tape/memory tape/hooks mpi/api mpi/context mpi/agreement
+ *           mpi/messages mpi/statements
  * ========================================================================== */
+
+/* --- pieces of arrays ----------------------------------------------------- */
 
 #define ADX_MPI_COLLECTIVE_TAG 3
 
@@ -3218,18 +3365,7 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
     return adx_mpi_run_exchange(c, s, n, x, m, y);
 }
 
-/* === mpi/reductions =========================================================
- * Broadcasts and reductions, by a binomial tree of ranks. The adjoint of a
- * broadcast is a sum up the tree, that of a sum a broadcast.
- *
- * Other reductions keep for each number the partial of the result with respect
- * to it. For MIN and MAX that is 1 shared by those that tie, which are counted
- * on the way up. For a product it is the product of all others: on the way down
- * each rank is told the product of all ranks to its left, and to its right.
- *
- *   needs   tape/memory loop/resume mpi/api mpi/context mpi/agreement
- *           mpi/messages mpi/statements mpi/gathers
- * ========================================================================== */
+/* --- what a broadcast or a reduction saves -------------------------------- */
 
 // What the statement saves.
 typedef struct adx_mpi_tree_sum {
@@ -3436,17 +3572,6 @@ static void adx_mpi_and(size_t n, ad_real v[], const ad_real w[])
         v[i] = w[i] == 0 ? 0 : v[i];
 }
 
-// With ADREV_DEBUG: whether this is where ranks may differ in how often they ask,
-// in the get of a store without `agree` (loop/resume).
-static bool adx_mpi_asks_alone(void)
-{
-#if ADREV_DEBUG && defined ADREV_LOOP_IMPLEMENTED
-    return adx_fetching_alone;
-#else
-    return false;
-#endif
-}
-
 ADX_API bool ad_mpi_all(ad_mpi *c, bool mine)
 {
     ad_real all = mine;
@@ -3454,7 +3579,7 @@ ADX_API bool ad_mpi_all(ad_mpi *c, bool mine)
         return mine;
     if (adx_mpi_ready(c) != ADREV_OK || !adx_mpi_look(c))
         return false;
-    if (adx_mpi_asks_alone()) {
+    if (ADREV_DEBUG && adx_fetching_alone) {
         adx_mpi_stop(c, ADREV_EEXTERNAL, "ad_mpi_all in get of a store: ranks "
                      "may call it more or less often; it belongs into agree");
         return false;
@@ -3660,148 +3785,6 @@ ADX_API ad_status ad_mpi_allreduce(ad_mpi *c, ad_mpi_op op, size_t n,
                                    const ad_rev x[], ad_rev y[])
 {
     return adx_mpi_reduce(c, op, 0, true, n, x, y);
-}
-
-/* === mpi/queries ============================================================
- * Derivatives of a recording that is spread over ranks. Each rank sweeps its own
- * tape; the statements in it exchange adjoints or tangents. All agree before and
- * after, so that none begins a sweep that another does not, and none returns
- * what another could not complete.
- *
- *   needs   tape/memory sweep/sweep sweep/queries mpi/api mpi/context
- *           mpi/agreement mpi/grad mpi/statements
- * ========================================================================== */
-
-// The status of a query before its sweep, on all ranks.
-static ad_status adx_mpi_begin_query(ad_mpi *c, ad_tape *t, ad_status status,
-                                     uint64_t kind, size_t m)
-{
-    if (status != ADREV_OK && t != NULL && t->status == status)
-        adx_mpi_stop(c, status, ad_tape_reason(t));
-    return adx_mpi_agree(c, status, adx_mpi_print(kind, m, 0, 0, NULL), true);
-}
-
-// Sweeps the tape of this rank; a[] are its adjoints or tangents.
-static ad_status adx_mpi_sweep(ad_mpi *c, const ad_tape *t, adx_sweep_fn *sweep,
-                               ad_real a[])
-{
-    ad_mpi *before = adx_mpi_asked;
-    adx_mpi_asked = c;
-    bool well = adx_sweep(t, sweep, a);
-    adx_mpi_asked = before;
-    ad_status status = adx_mpi_status_of(c);
-    return adx_mpi_agree(c, well || status != ADREV_OK ? status
-                                                       : ADREV_EEXTERNAL,
-                         0, false);
-}
-
-static ad_status adx_mpi_pull_back(ad_mpi *c, ad_tape *t, size_t m,
-                                   const ad_rev y[], const ad_real dy[],
-                                   size_t n, const ad_rev x[], ad_real dx[],
-                                   uint64_t kind)
-{
-    bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
-    bool run;
-    ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
-    ad_real *adj = status != ADREV_OK ? NULL
-                 : adx_cleared(t, 1, t->floor.adx_seq);
-    if (status == ADREV_OK && adj == NULL)
-        status = ADREV_ENOMEM;
-    status = adx_mpi_begin_query(c, t, status, kind, 0);
-    if (status != ADREV_OK)
-        return status;
-    for (size_t i = 0; i < m; i++)
-        if (y[i].job != 0)
-            *adx_derivative(t, adj, y[i], 1) += dy[i];
-    status = adx_mpi_sweep(c, t, adx_reverse_1, adj);
-    if (status == ADREV_OK)
-        adx_read(t, n, x, adj, run, dx);
-    return status;
-}
-
-ADX_API ad_status ad_mpi_gradient(ad_mpi *c, ad_tape *t, ad_rev y, size_t n,
-                                  const ad_rev x[], ad_real g[])
-{
-    static const ad_real one = 1;
-    ad_status status = adx_mpi_ready(c);
-    if (status != ADREV_OK)
-        return status;
-    return adx_mpi_pull_back(c, t, c->rank == 0, &y, &one, n, x, g, 2);
-}
-
-ADX_API ad_status ad_mpi_pullback(ad_mpi *c, ad_tape *t, size_t m,
-                                  const ad_rev y[], const ad_real dy[],
-                                  size_t n, const ad_rev x[], ad_real dx[])
-{
-    ad_status status = adx_mpi_ready(c);
-    if (status != ADREV_OK)
-        return status;
-    return adx_mpi_pull_back(c, t, m, y, dy, n, x, dx, 3);
-}
-
-ADX_API ad_status ad_mpi_pushforward(ad_mpi *c, ad_tape *t, size_t n,
-                                     const ad_rev x[], const ad_real dx[],
-                                     size_t m, const ad_rev y[], ad_real dy[])
-{
-    ad_status status = adx_mpi_ready(c);
-    if (status != ADREV_OK)
-        return status;
-    bool missing = adx_no_array(m, dy) || adx_no_array(n, dx);
-    bool run;
-    status = adx_check_query(t, m, y, n, x, missing, &run);
-    ad_real *tan = status != ADREV_OK ? NULL : adx_cleared(t, 1, 0);
-    if (status == ADREV_OK && tan == NULL)
-        status = ADREV_ENOMEM;
-    status = adx_mpi_begin_query(c, t, status, 4, 0);
-    if (status != ADREV_OK)
-        return status;
-    for (size_t j = 0; j < n; j++)
-        *adx_derivative(t, tan, x[j], 1) += dx[j];
-    status = adx_mpi_sweep(c, t, adx_forward_1, tan);
-    for (size_t i = 0; status == ADREV_OK && i < m; i++)
-        dy[i] = y[i].job == 0 ? 0 : *adx_derivative(t, tan, y[i], 1);
-    return status;
-}
-
-// One sweep for rows `first` to `first + width - 1`.
-static ad_status adx_mpi_rows(ad_mpi *c, ad_tape *t, size_t width, size_t first,
-                              size_t m, const ad_rev y[], size_t n,
-                              const ad_rev x[], ad_real J[])
-{
-    size_t rows = m - first < width ? m - first : width;
-    ad_real *adj = adx_cleared(t, width, t->floor.adx_seq);
-    for (size_t w = 0; c->rank == 0 && w < rows; w++)
-        if (y[first + w].job != 0)
-            adx_derivative(t, adj, y[first + w], width)[w] += 1;
-    ad_status status = adx_mpi_sweep(c, t, ADX_FOR_WIDTH(width, adx_reverse),
-                                     adj);
-    for (size_t j = 0; status == ADREV_OK && j < n; j++) {
-        const ad_real *column = adx_derivative(t, adj, x[j], width);
-        for (size_t w = 0; w < rows; w++)
-            J[(first + w) * n + j] = column[w];
-    }
-    return status;
-}
-
-ADX_API ad_status ad_mpi_jacobian(ad_mpi *c, ad_tape *t, size_t m,
-                                  const ad_rev y[], size_t n,
-                                  const ad_rev x[], ad_real J[])
-{
-    ad_status status = adx_mpi_ready(c);
-    if (status != ADREV_OK)
-        return status;
-    bool missing = m > ADX_MOST_ELEMENTS
-                || adx_no_array(adx_size_times(m, n), J);
-    bool run;
-    status = adx_check_query(t, c->rank == 0 ? m : 0, y, n, x,
-                                       missing, &run);
-    size_t width = adx_width(m, ADX_WIDEST);
-    if (status == ADREV_OK && !adx_afford(t, width))
-        status = ADREV_ENOMEM;
-    status = adx_mpi_begin_query(c, t, status, 5, m);
-    for (size_t i = 0; status == ADREV_OK && i < m; i += width)
-        status = adx_mpi_rows(c, t, width, i, m, y, n, x, J);
-    return status;
 }
 
 #endif // ADREV_MPI_IMPLEMENTED

@@ -77,7 +77,6 @@
  *   tensor/storage       values with memory for their entries only
  *   tensor/prepare       chooses the loops of terms
  *   tensor/run           evaluates programs by loops
- *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
  *   tensor/spelling      steps as formulas of the language
  *   tensor/explain       what became of a text, in words
@@ -87,8 +86,7 @@
  *
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
- *   tensor/blocks        steps that share their outermost loop
- *   tensor/ranges        how a step is cut into parts
+ *   tensor/blocks        steps that share their outermost loop; parts of steps
  *   tensor/emission      tables, forms and places as C text
  *   tensor/points        numbers, and values that are computed one by one
  *   tensor/loops         the loops of a term
@@ -4267,7 +4265,7 @@ typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 ad_real *sums, long which, long lo,
                                 long hi);
 
-// How such a step is cut into parts (tensor/ranges).
+// How such a step is cut into parts (tensor/blocks).
 typedef enum adx_step_way {
     ADX_STEP_WHOLE,             // not at all
     ADX_STEP_INDEX,             // a part has the numbers lo <= index < hi
@@ -12495,8 +12493,8 @@ static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
  *   needs   tape/memory core/cells tensor/api tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/parts tensor/matrices
  *           tensor/gathers tensor/storage
- *   offers  adx_evaluating adx_clear_all adx_one adx_clears_all adx_add_sums
- *           adx_run_value
+ *   offers  adx_evaluating adx_clear_all adx_one adx_clears_all adx_run_value
+ *           adx_run_coded
  * ========================================================================== */
 
 /* --- an evaluation ------------------------------------------------------- */
@@ -13292,14 +13290,8 @@ static void adx_run_value(adx_evaluating *e, uint32_t value)
         e->base[value] = NULL;
 }
 
-/* === tensor/coded ===========================================================
- * Runs steps of machine code (ad_tensor_compile), in parts where threads share
- * them.
- *
- *   needs   tensor/api tensor/binding tensor/programs tensor/sharing
- *           tensor/parts tensor/run
- *   offers  adx_run_coded
- * ========================================================================== */
+/* --- machine code -----------------------------------------------------------
+ * Steps of ad_tensor_compile, in parts where threads share them.            */
 
 typedef struct adx_coded_step {
     const adx_evaluating *e;
@@ -13377,7 +13369,7 @@ static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
- *           tensor/derive tensor/parts tensor/prepare tensor/run tensor/coded
+ *           tensor/derive tensor/parts tensor/prepare tensor/run
  *   offers  adx_each_place adx_bind_program adx_tensor_arrays
  *           adx_numbers_needed adx_evaluate_tensor adx_points_of_term
  *           adx_count_written adx_count_value adx_need_part adx_numbers_around
@@ -16317,7 +16309,7 @@ typedef enum adx_fate {
 typedef struct adx_fusion {
     adx_arena *a;
     ad_tensor *t;
-    bool parts;                 // steps are cut (tensor/ranges)
+    bool parts;                 // steps are cut (tensor/blocks)
     bool shares;                // and threads share them
     bool *needed;
     bool *result;
@@ -16329,7 +16321,7 @@ typedef struct adx_fusion {
     uint32_t *block;            // the first of its steps (tensor/blocks), or 0
     uint32_t *run_of;           // 1 + the index that runs are of, or 0
     uint32_t *thin;             // the same, of values with memory for one run
-    adx_step_cut *cut;          // of steps (tensor/ranges); NULL: none is cut
+    adx_step_cut *cut;          // of steps (tensor/blocks); NULL: none is cut
     bool *view;                 // its numbers are those of another value
     bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are
@@ -16764,10 +16756,13 @@ ADX_SELDOM_END
  * thread. Where a pool is in use when the code is made, and tensor/parts cuts
  * that step, it is in no block, unless it reads much that would be thin.
  *
+ * At the end of this room steps are cut into parts, which threads share.
+ *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/derive tensor/parts
  *           tensor/run tensor/pointwise tensor/fusion
  *   offers  adx_outer adx_outer_of adx_is_follower adx_find_blocks
+ *           adx_cut_steps
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -17127,26 +17122,14 @@ static bool adx_find_blocks(adx_fusion *f)
     return f->a->status == ADREV_OK;
 }
 
-ADX_SELDOM_END
-
-/* === tensor/ranges ==========================================================
- * How a step of machine code is cut into parts. A part has a range of one loop:
- * of an index of the value, of its points as tensor/parts cuts them, or of the
- * runs of a block. What it writes, no other part writes or reads, so bits do
- * not depend on the parts. Sums of parts are those of tensor/parts.
+/* --- parts of steps ---------------------------------------------------------
+ * A part of a step has a range of one loop: of an index of the value, of its points
+ * as tensor/parts cuts them, or of the runs of a block. What it writes, no other
+ * part writes or reads, so bits do not depend on the parts. Sums of parts are those
+ * of tensor/parts.
  *
- * Thin values have memory for all runs, of which a step uses that of the first:
- * so a part uses that of its first run.
- *
- *   needs   tensor/arena tensor/binding tensor/programs tensor/sharing
- *           tensor/parts tensor/run tensor/pointwise tensor/fusion
- *           tensor/blocks
- *   offers  adx_cut_steps
- * ========================================================================== */
-
-ADX_SELDOM_BEGIN
-
-/* --- how many points ----------------------------------------------------- */
+ * Thin values have memory for all runs, of which a step uses that of the first: so a
+ * part uses that of its first run.                                          */
 
 // Counts the points of the loops of a value.
 static double adx_points_of_step(const adx_fusion *f, uint32_t value)
@@ -18511,7 +18494,7 @@ static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
         adx_say_level_check(e, &l->check[i]);
 }
 
-/* --- parts (tensor/ranges) ----------------------------------------------- */
+/* --- parts (tensor/blocks) ----------------------------------------------- */
 
 // Returns which of the variables of a part's form is that of a level;
 // UINT32_MAX: none.
@@ -19418,8 +19401,8 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory code/api code/text tensor/api tensor/tree tensor/arena
  *           tensor/binding tensor/open tensor/print tensor/programs
- *           tensor/sharing tensor/fusion tensor/blocks tensor/ranges
- *           tensor/emission tensor/steps
+ *           tensor/sharing tensor/fusion tensor/blocks tensor/emission
+ *           tensor/steps
  *   offers  ADX_TENSOR_PARTS adx_parameter_kind ADX_PARAMETER_WRITTEN
  *           ADX_PARAMETER_READ ADX_PARAMETER_SIZE ADX_PARAMETER_TABLE
  *           ADX_PARAMETER_FLAG ADX_PARAMETER_PICKS ADX_PARAMETER_SUMS

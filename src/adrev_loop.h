@@ -53,9 +53,8 @@
  *   loop/step          one step, called or recorded
  *   loop/replay        steps as recorded functions
  *   loop/lean          many steps that carry on one row, by one function
- *   loop/stepping      runs of steps, and their memory
  *   loop/resume        sweeps that go on where another process has ended
- *   loop/sweep         sweeps of a scan
+ *   loop/sweep         runs of steps, forwards and back
  *   loop/recorded      a scan in a recorded function
  *   loop/first         the first run of a scan
  *   loop/unrolled      a scan recorded as it happens
@@ -86,7 +85,6 @@
 #include "loop/step.h"
 #include "loop/replay.h"
 #include "loop/lean.h"
-#include "loop/stepping.h"
 #include "loop/resume.h"
 #include "loop/sweep.h"
 #include "loop/recorded.h"

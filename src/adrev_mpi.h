@@ -47,11 +47,9 @@
  *   mpi/parts        parts of a sum, and the tree by which they are added
  *   mpi/sums         sums over ranks, by a tree or by slices
  *   mpi/grad         value and gradient of a sum of parts
- *   mpi/statements   what statements with messages have in common
+ *   mpi/statements   what statements with messages have in common; their sweeps
  *   mpi/exchanges    messages between two ranks, and halos
- *   mpi/gathers      pieces of arrays between all ranks
- *   mpi/reductions   broadcasts and reductions
- *   mpi/queries      derivatives of a recording that is spread over ranks
+ *   mpi/collectives  between all ranks: pieces of arrays, broadcasts, reductions
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -93,9 +91,7 @@
 #include "mpi/grad.h"
 #include "mpi/statements.h"
 #include "mpi/exchanges.h"
-#include "mpi/gathers.h"
-#include "mpi/reductions.h"
-#include "mpi/queries.h"
+#include "mpi/collectives.h"
 
 #endif // ADREV_MPI_IMPLEMENTED
 #endif // ADREV_IMPLEMENTATION

@@ -76,7 +76,6 @@
  *   tensor/storage       values with memory for their entries only
  *   tensor/prepare       chooses the loops of terms
  *   tensor/run           evaluates programs by loops
- *   tensor/coded         runs steps of machine code
  *   tensor/queries       binding, values, derivatives and counts
  *   tensor/spelling      steps as formulas of the language
  *   tensor/explain       what became of a text, in words
@@ -86,8 +85,7 @@
  *
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
- *   tensor/blocks        steps that share their outermost loop
- *   tensor/ranges        how a step is cut into parts
+ *   tensor/blocks        steps that share their outermost loop; parts of steps
  *   tensor/emission      tables, forms and places as C text
  *   tensor/points        numbers, and values that are computed one by one
  *   tensor/loops         the loops of a term
@@ -146,7 +144,6 @@
 #include "tensor/storage.h"
 #include "tensor/prepare.h"
 #include "tensor/run.h"
-#include "tensor/coded.h"
 #include "tensor/queries.h"
 #include "tensor/spelling.h"
 #include "tensor/explain.h"
@@ -155,7 +152,6 @@
 #include "tensor/pointwise.h"
 #include "tensor/fusion.h"
 #include "tensor/blocks.h"
-#include "tensor/ranges.h"
 #include "tensor/emission.h"
 #include "tensor/points.h"
 #include "tensor/loops.h"

@@ -9,8 +9,8 @@
  * they captured.
  *
  *   needs   tape/memory array/external bulk/captured loop/api loop/stage
- *           loop/schedule loop/scan loop/step loop/replay loop/stepping
- *           loop/resume loop/sweep loop/recorded
+ *           loop/schedule loop/scan loop/step loop/replay loop/resume
+ *           loop/sweep loop/recorded
  *   offers  adx_new_scan adx_hand_out_steps adx_staged_scan
  * ========================================================================== */
 

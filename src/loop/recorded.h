@@ -14,7 +14,7 @@
  * the step.
  *
  *   needs   tape/memory function/api loop/api loop/stage loop/schedule
- *           loop/scan loop/step loop/replay loop/stepping loop/sweep
+ *           loop/scan loop/step loop/replay loop/sweep
  *   offers  adx_scan_rule
  * ========================================================================== */
 

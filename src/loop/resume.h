@@ -10,10 +10,9 @@
  * The bits must not depend on where the sweep began. So functions that replay
  * steps are recorded anew in each range, and none come from other scans.
  *
- *   needs   tape/layout tape/memory loop/api loop/schedule loop/scan loop/step
- *           loop/replay
- *   offers  adx_is_resumed adx_name_scan adx_note_found adx_fetching_alone
- *           adx_begin_resuming
+ *   needs   tape/layout tape/memory tape/hooks loop/api loop/schedule
+ *           loop/scan loop/step loop/replay
+ *   offers  adx_is_resumed adx_name_scan adx_note_found adx_begin_resuming
  * ========================================================================== */
 
 static bool adx_is_resumed(const adx_scan *c)
@@ -122,11 +121,6 @@ static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
     return store->put(store->user, (size_t)head.stamp.number,
                       k->resume.adjoints, sizeof head + bytes);
 }
-
-// Whether this thread is in the get of a store whose `agree` is missing, so that
-// other processes, if there are any, may call it more or less often
-// (mpi/reductions).
-static ADX_THREAD bool adx_fetching_alone;
 
 // Fetches adjoints. False: they are not there, or not those of this sweep.
 static bool adx_fetch_adjoints(const adx_stepping *k, const adx_stamp *stamp,

@@ -9,7 +9,7 @@
  *
  *   needs   number/recording tape/layout tape/memory bulk/api bulk/folds
  *           loop/api loop/stage loop/checkpoint loop/schedule loop/scan
- *           loop/step loop/stepping loop/sweep loop/first
+ *           loop/step loop/sweep loop/first
  * ========================================================================== */
 
 typedef struct adx_unrolled {

@@ -6,9 +6,17 @@
  * recorded, which are told of operations and array statements.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
- *   offers  adx_segment_of adx_member adx_resolve adx_known_id adx_known
- *           adx_known_here
+ *   offers  adx_fetching_alone adx_segment_of adx_member adx_resolve
+ *           adx_known_id adx_known adx_known_here
  * ========================================================================== */
+
+#if !ADREV_FIXED
+// Whether this thread is in the get of a store whose `agree` is missing, so that
+// other processes, if there are any, may call it more or less often. A loop sets
+// it (loop/resume), and ranks ask it (mpi/collectives), in whatever order the
+// headers are included.
+static ADX_THREAD bool adx_fetching_alone ADX_UNUSED;
+#endif
 
 // The newest segment that begins below seq: the one with this value.
 static const adx_segment *adx_segment_of(const ad_tape *t, size_t seq)

@@ -43,7 +43,7 @@ typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 ad_real *sums, long which, long lo,
                                 long hi);
 
-// How such a step is cut into parts (tensor/ranges).
+// How such a step is cut into parts (tensor/blocks).
 typedef enum adx_step_way {
     ADX_STEP_WHOLE,             // not at all
     ADX_STEP_INDEX,             // a part has the numbers lo <= index < hi

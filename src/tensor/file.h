@@ -7,8 +7,8 @@
  *
  *   needs   tape/memory code/api code/text tensor/api tensor/tree tensor/arena
  *           tensor/binding tensor/open tensor/print tensor/programs
- *           tensor/sharing tensor/fusion tensor/blocks tensor/ranges
- *           tensor/emission tensor/steps
+ *           tensor/sharing tensor/fusion tensor/blocks tensor/emission
+ *           tensor/steps
  *   offers  ADX_TENSOR_PARTS adx_parameter_kind ADX_PARAMETER_WRITTEN
  *           ADX_PARAMETER_READ ADX_PARAMETER_SIZE ADX_PARAMETER_TABLE
  *           ADX_PARAMETER_FLAG ADX_PARAMETER_PICKS ADX_PARAMETER_SUMS

@@ -29,7 +29,7 @@ typedef enum adx_fate {
 typedef struct adx_fusion {
     adx_arena *a;
     ad_tensor *t;
-    bool parts;                 // steps are cut (tensor/ranges)
+    bool parts;                 // steps are cut (tensor/blocks)
     bool shares;                // and threads share them
     bool *needed;
     bool *result;
@@ -41,7 +41,7 @@ typedef struct adx_fusion {
     uint32_t *block;            // the first of its steps (tensor/blocks), or 0
     uint32_t *run_of;           // 1 + the index that runs are of, or 0
     uint32_t *thin;             // the same, of values with memory for one run
-    adx_step_cut *cut;          // of steps (tensor/ranges); NULL: none is cut
+    adx_step_cut *cut;          // of steps (tensor/blocks); NULL: none is cut
     bool *view;                 // its numbers are those of another value
     bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are

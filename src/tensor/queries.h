@@ -9,7 +9,7 @@
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/formulas
- *           tensor/derive tensor/parts tensor/prepare tensor/run tensor/coded
+ *           tensor/derive tensor/parts tensor/prepare tensor/run
  *   offers  adx_each_place adx_bind_program adx_tensor_arrays
  *           adx_numbers_needed adx_evaluate_tensor adx_points_of_term
  *           adx_count_written adx_count_value adx_need_part adx_numbers_around

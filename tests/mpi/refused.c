@@ -9,8 +9,8 @@
 #define ADREV_TRACE 1
 #include "adrev_parallel.h"
 #include "adrev_function.h"
+#include "adrev_mpi.h"          // before adrev_loop.h, which it knows all the same
 #include "adrev_loop.h"
-#include "adrev_mpi.h"
 #include "check.h"
 #include "ranks.h"
 
