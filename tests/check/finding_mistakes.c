@@ -362,13 +362,13 @@ static void test_many(void)
 // Fewer checks than hundreds of inputs each.
 static void test_huge(void)
 {
-    enum { HUGE = 8000 };
-    ad_real *x = malloc(HUGE * sizeof *x);
-    for (int i = 0; i < HUGE; i++)
+    enum { MANY = 8000 };
+    ad_real *x = malloc(MANY * sizeof *x);
+    for (int i = 0; i < MANY; i++)
         x[i] = R(oracle_uniform(&seed, 0.5, 1.5));
-    field f = { HUGE, 6543 };
+    field f = { MANY, 6543 };
     ad_check_report r = { .limit = 4 };
-    CHECK(ad_check(quartic, &f, HUGE, x, &r) == ADREV_OK && r.checks == 4,
+    CHECK(ad_check(quartic, &f, MANY, x, &r) == ADREV_OK && r.checks == 4,
           "huge");
     CHECK(SINGLE || (r.worst.index == 6543 && r.worst.inputs == 1),
           "found: %zu", r.worst.index);
