@@ -1284,7 +1284,7 @@ typedef struct adx_timetable {
     void *tail;                 // of a stack: the state before the last step
     size_t tail_at;             // that step; SIZE_MAX: there is no tail
     size_t in_memory;           // states in memory now
-    size_t on_shelves;          // bytes that the scan holds
+    size_t scan_bytes;          // bytes that the scan holds
     bool put;                   // something is in the store
     uint64_t run;               // which run this is, for the stamps there
     bool swept;                 // a reverse sweep has come to its end
@@ -1330,9 +1330,9 @@ static unsigned adx_block_bits(size_t bytes, size_t states)
 
 static void adx_count_bytes(adx_timetable *p, size_t more)
 {
-    p->on_shelves += more;
-    if (p->on_shelves > p->report->bytes)
-        p->report->bytes = p->on_shelves;
+    p->scan_bytes += more;
+    if (p->scan_bytes > p->report->bytes)
+        p->report->bytes = p->scan_bytes;
 }
 
 // Makes room for state i; the states before it have room. NULL: no memory.
@@ -1948,7 +1948,7 @@ typedef struct adx_scan {
     bool always;                // a step records a statement with `always`
     uint64_t found;             // a hash of the results: loop/resume
     ad_schedule schedule;
-    adx_timetable plan;
+    adx_timetable timetable;
     adx_scan_paths replay;
     ad_scan_report *report, own_report;
 } adx_scan;
@@ -2558,11 +2558,11 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
 // the plain program.)
 static void adx_spare_states(adx_scan *c)
 {
-    adx_state_pool *full = adx_full_state_pool(&c->plan);
+    adx_state_pool *full = adx_full_state_pool(&c->timetable);
     ad_replays *r = c->replay.used;
     if (full == NULL || r == NULL || r == &c->replay.own
         || r->spare.blocks > 0
-        || !adx_same_memory(&r->memory, &c->plan.memory))
+        || !adx_same_memory(&r->memory, &c->timetable.memory))
         return;
     r->spare = *full;
     memset(full, 0, sizeof *full);
@@ -2572,18 +2572,18 @@ static void adx_spare_states(adx_scan *c)
 // else frees it.
 static void adx_take_spare_states(adx_scan *c)
 {
-    adx_state_pool *full = adx_full_state_pool(&c->plan);
+    adx_state_pool *full = adx_full_state_pool(&c->timetable);
     adx_state_pool *spare = &c->replay.used->spare;
     if (full == NULL || spare->blocks == 0
-        || !adx_same_memory(&c->replay.used->memory, &c->plan.memory))
+        || !adx_same_memory(&c->replay.used->memory, &c->timetable.memory))
         return;
     if (spare->most != full->most || spare->bytes != full->bytes) {
-        adx_free_state_pool(&c->plan.memory, spare);
+        adx_free_state_pool(&c->timetable.memory, spare);
         return;
     }
     *full = *spare;
     memset(spare, 0, sizeof *spare);
-    adx_count_bytes(&c->plan, full->states * full->bytes);
+    adx_count_bytes(&c->timetable, full->states * full->bytes);
 }
 
 // Returns a hash of how the numbers of a step are arranged (FNV-1a, word by
@@ -2808,7 +2808,7 @@ static void adx_end_evaluations(adx_stepping *k)
 // 0.
 ADX_INLINE size_t adx_who_handed_on(const adx_scan *c)
 {
-    return c->plan.behind == NULL ? 0 : (size_t)*c->plan.behind;
+    return c->timetable.behind == NULL ? 0 : (size_t)*c->timetable.behind;
 }
 
 // Computes the adjoints of the gathered inputs from the weights of the results,
@@ -2823,7 +2823,7 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
     const adx_wanted dx = { 0, c->n.in, product };
     if (adx_who_handed_on(c) == i + 1) {
         const adx_given given[] = {
-            x, w, { c->plan.behind + 1, c->replay.used->path[i].kept }
+            x, w, { c->timetable.behind + 1, c->replay.used->path[i].kept }
         };
         adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_pullback);
         return to != NULL && adx_evaluate_next(to, 3, given, 1, &dx);
@@ -2909,7 +2909,7 @@ static void adx_count_behind(adx_scan *c)
 static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
-    ad_real *behind = c->plan.behind;
+    ad_real *behind = c->timetable.behind;
     size_t kept = behind == NULL ? 0 : c->replay.used->path[i].kept;
     kept = kept < c->replay.behind ? kept : 0;     // as a later scan counted it
     const adx_given x = { k->io.in, c->n.in };
@@ -3050,7 +3050,7 @@ static void adx_end_lean(const adx_lean *r, size_t steps)
 static bool adx_find_state(adx_lean *r, size_t s)
 {
     adx_state_pool *pool = &r->level->pool;
-    r->at = adx_in_state_pool(&r->k->scan->plan, pool, s - r->base);
+    r->at = adx_in_state_pool(&r->k->scan->timetable, pool, s - r->base);
     size_t last = ((size_t)1 << pool->bits) - 1;
     size_t number = (s - r->base) & last;
     r->near = r->at == NULL ? 0 : r->stride < 0 ? number : last - number;
@@ -3070,7 +3070,7 @@ ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
         adx_find_state(r, s);
     ADX_FETCH((uintptr_t)r->at + (r->stride < 0 ? (uintptr_t)0 - ADX_FAR
                                                 : ADX_FAR));
-    *behind = adx_behind_state(&r->k->scan->plan, r->level, r->at);
+    *behind = adx_behind_state(&r->k->scan->timetable, r->level, r->at);
     return (ad_real *)(void *)r->at;
 }
 
@@ -3229,7 +3229,7 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         if (!adx_find_state(r, s))
             return 0;
         steps = steps <= r->near ? steps : r->near + 1;
-        behind = adx_behind_state(&c->plan, r->level, r->at);
+        behind = adx_behind_state(&c->timetable, r->level, r->at);
         r->near = 0;            // the next one is looked for
     }
     adx_list_data(&d, k, s, back);
@@ -3457,7 +3457,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
         || (c->n.told == 0 && adx_zeros(c->n.window, k->f.carried))
         || !adx_find_state(&r, to - 1))
         return to;
-    behind = adx_behind_state(&c->plan, l, r.at);
+    behind = adx_behind_state(&c->timetable, l, r.at);
     r.near = 0;                 // this is the next one, not the latest
     r.mark = behind == NULL ? 0 : *behind;
     r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->replay.latest;
@@ -3478,7 +3478,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
 
 static void adx_go_lean(adx_stepping *k)
 {
-    adx_timetable *p = &k->scan->plan;
+    adx_timetable *p = &k->scan->timetable;
     p->advance_some = k->io.lean ? adx_advance_lean : NULL;
     p->reverse_some = k->io.lean ? adx_reverse_lean : NULL;
 }
@@ -3523,7 +3523,7 @@ static void adx_name_scan(adx_scan *c, const adx_stepping *k)
     h = adx_mix_bytes(h, (c->n.data + c->n.parameters) * sizeof *c->value,
                       c->value);
     h = adx_mix_bytes(h, c->n.untraced, k->state);
-    c->plan.run = adx_mix_bytes(h, c->n.window * sizeof *c->value,
+    c->timetable.run = adx_mix_bytes(h, c->n.window * sizeof *c->value,
                                 adx_window_of(k));
 }
 
@@ -3531,8 +3531,8 @@ static void adx_name_scan(adx_scan *c, const adx_stepping *k)
 // sweeps of other runs apart.
 static void adx_note_found(adx_scan *c, const adx_results_list *list)
 {
-    uint64_t h = adx_mix_bytes(c->plan.run, sizeof c->plan.first,
-                               &c->plan.first);
+    uint64_t h = adx_mix_bytes(c->timetable.run, sizeof c->timetable.first,
+                               &c->timetable.first);
     c->found = adx_mix_bytes(h, list->n * sizeof *list->v, list->v);
 }
 
@@ -3606,7 +3606,7 @@ static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
     head.sum = adx_mix_bytes(0, bytes, at);
     memcpy(k->resume.adjoints, &head, sizeof head);
     k->resume.searching = false;
-    k->scan->plan.put = true;
+    k->scan->timetable.put = true;
     return store->put(store->user, (size_t)head.stamp.number,
                       k->resume.adjoints, sizeof head + bytes);
 }
@@ -3698,7 +3698,7 @@ static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
 {
     adx_scan *c = k->scan;
     size_t m = c->steps * c->n.told + c->n.results;
-    size_t every = c->plan.level[0].every;
+    size_t every = c->timetable.level[0].every;
     every = every < c->steps ? every : c->steps;
     k->f.dx = dx;
     size_t n = adx_list_adjoints(k, 0, every, NULL, false);
@@ -3707,8 +3707,8 @@ static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
                                           + n * sizeof *dy, 1);
     k->resume.named = adx_mix_bytes(c->found, m * sizeof *dy, dy);
     k->resume.searching = true;
-    c->plan.resume = adx_resume_range;
-    c->plan.put_adjoints = adx_put_adjoints;
+    c->timetable.resume = adx_resume_range;
+    c->timetable.put_adjoints = adx_put_adjoints;
     adx_forget_functions(k);
     return k->resume.adjoints != NULL;
 }
@@ -3848,9 +3848,9 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
         return false;
     adx_place_numbers(k);
     // The functions that the timetable calls.
-    c->plan.state = k->state;
-    c->plan.user = k;
-    c->plan.advance = adx_advance_scan;
+    c->timetable.state = k->state;
+    c->timetable.user = k;
+    c->timetable.advance = adx_advance_scan;
     adx_go_lean(k);
     if (k->stage != NULL) {
         k->before = adx_enter_stage(k->stage, &c->captured,
@@ -3937,7 +3937,7 @@ static void adx_last_rows(const adx_scan *c, ad_real window[],
 static void adx_initial_rows(const adx_scan *c, ad_real window[],
                              ad_real adjoint[], const ad_real tangent[])
 {
-    size_t first = c->plan.first;
+    size_t first = c->timetable.first;
     for (size_t j = 0; j < c->n.states; j++) {
         const adx_slice *l = &c->shape.slice[j];
         for (size_t r = 0; r + first < l->depth; r++)
@@ -3959,12 +3959,12 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
 static void adx_mark_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
-    size_t told = c->plan.first * c->n.told;
+    size_t told = c->timetable.first * c->n.told;
     bool any = false;
     for (size_t j = 0; j < c->n.states; j++) {
         const adx_slice *l = &c->shape.slice[j];
-        size_t initial = l->depth > c->plan.first ? l->depth - c->plan.first
-                                                  : 0;
+        size_t first = c->timetable.first;
+        size_t initial = l->depth > first ? l->depth - first : 0;
         for (size_t i = initial * l->size; i < adx_slice_numbers(l); i++)
             any = any || k->f.carried[l->base + i] != 0;
     }
@@ -3974,7 +3974,7 @@ static void adx_mark_cut(adx_stepping *k)
         return;
     for (size_t i = 0; i + 1 < c->n.in; i++)
         k->f.product[i] = 1;
-    for (size_t s = 0; s < c->plan.first; s++)
+    for (size_t s = 0; s < c->timetable.first; s++)
         adx_spread_given(c, s, k->f.product, k->f.dx + c->n.window);
     for (size_t i = 0; i < c->n.window; i++)
         k->f.dx[i] = 1;
@@ -3999,10 +3999,10 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
 {
     adx_scan *c = k->scan;
     adx_begin_frame(c, &k->f, dy, dx);
-    if (c->plan.first < c->steps
-        && !adx_go_back(&c->plan, 0, 0, c->steps, true))
+    if (c->timetable.first < c->steps
+        && !adx_go_back(&c->timetable, 0, 0, c->steps, true))
         return false;
-    if (k->sweep.marks && c->plan.first > 0)
+    if (k->sweep.marks && c->timetable.first > 0)
         adx_mark_cut(k);
     adx_initial_rows(c, k->f.carried, dx, NULL);
     return true;
@@ -4018,8 +4018,8 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     if (ok) {
         k.sweep.pull = pull;
         k.sweep.marks = pull != adx_stage_pull;
-        c->plan.reverse = adx_reverse_scan;
-        c->plan.resume = NULL;
+        c->timetable.reverse = adx_reverse_scan;
+        c->timetable.resume = NULL;
         if (adx_is_resumed(c) && !k.sweep.marks)
             ok = adx_begin_resuming(&k, dy, dx);
         if (!c->replay.swept)
@@ -4047,7 +4047,7 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
         ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
     if (ok && pull == adx_stage_pull && !c->replay.swept) {
-        c->plan.swept = true;
+        c->timetable.swept = true;
         c->replay.swept = !adx_is_resumed(c);
         c->replay.limit = c->replay.used->paths;
     }
@@ -4130,11 +4130,11 @@ static bool adx_sweep_rows(adx_scan *c, size_t rows, size_t m,
     all.rows = rows;
     bool ok = adx_begin_stepping(&all.k, c, ADX_SWEEP)
            && adx_make_frames(&all, m, dy, n, dx);
-    c->plan.reverse = adx_reverse_rows;
-    c->plan.reverse_some = NULL;
-    c->plan.resume = NULL;
-    if (ok && c->plan.first < c->steps)
-        ok = adx_go_back(&c->plan, 0, 0, c->steps, true);
+    c->timetable.reverse = adx_reverse_rows;
+    c->timetable.reverse_some = NULL;
+    c->timetable.resume = NULL;
+    if (ok && c->timetable.first < c->steps)
+        ok = adx_go_back(&c->timetable, 0, 0, c->steps, true);
     for (size_t r = 0; ok && r < rows; r++)
         adx_initial_rows(c, all.row[r].carried, all.row[r].dx, NULL);
     c->replay.swept |= ok;
@@ -4205,9 +4205,9 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
 {
     adx_scan *c = k->scan;
     for (size_t s = 0; s < c->steps; s++) {
-        if (s == c->plan.first)
+        if (s == c->timetable.first)
             adx_initial_rows(c, k->f.carried, NULL, k->f.dy);
-        if (s < c->plan.first) {
+        if (s < c->timetable.first) {
             if (!adx_advance_scan(k, s))
                 return false;
             for (size_t i = 0; i < c->n.told; i++)
@@ -4218,7 +4218,7 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
             return false;
         dy = adx_copy_told(c, k->f.product, dy);
     }
-    if (c->plan.first == c->steps)
+    if (c->timetable.first == c->steps)
         adx_initial_rows(c, k->f.carried, NULL, k->f.dy);
     adx_last_rows(c, k->f.carried, NULL, dy);
     return true;
@@ -4236,7 +4236,8 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     if (ok) {
         k.f.dy = dx;
         memset(k.f.carried, 0, c->n.window * sizeof *k.f.carried);
-        ok = (c->steps == 0 || adx_fetch_state(&c->plan, &c->plan.level[0], 0))
+        adx_timetable *p = &c->timetable;
+        ok = (c->steps == 0 || adx_fetch_state(p, &p->level[0], 0))
           && adx_push_steps(&k, dy);
     }
     adx_end_stepping(&k);
@@ -4249,7 +4250,7 @@ static void adx_free_scan(adx_staged *of)
     adx_scan *c = (adx_scan *)of;
     ad_allocator memory = c->of.memory;
     adx_spare_states(c);
-    adx_free_timetable(&c->plan);
+    adx_free_timetable(&c->timetable);
     adx_free_paths(&c->replay.own);
     adx_free_stage(c->of.stage);
     adx_free_captured(&memory, &c->captured);
@@ -4415,8 +4416,9 @@ static bool adx_run_again(adx_second_sweep *all, const ad_external_point *at)
     bool ok = true;
     for (size_t s = 0; s < n && ok; s++) {
         bool last = s + 1 == n;
-        ok = adx_keep_first(&c->plan, s, c->open_ended)
-          && c->plan.advance(c->plan.user, s) && adx_tell_step(k, &values)
+        ok = adx_keep_first(&c->timetable, s, c->open_ended)
+          && c->timetable.advance(c->timetable.user, s)
+          && adx_tell_step(k, &values)
           && (last ? k->stop == c->stopped : !k->stop);
         if (ok && at->yd != NULL)
             yd = adx_copy_told(c, k->f.product, yd);
@@ -4435,14 +4437,14 @@ static bool adx_run_again(adx_second_sweep *all, const ad_external_point *at)
 static bool adx_sweep_again(adx_second_sweep *all, const ad_external_point *at)
 {
     adx_scan *c = all->k.scan;
-    if (c->plan.level[0].every == 0)
-        adx_judge_stack(&c->plan, &c->plan.level[0], c->steps);
+    if (c->timetable.level[0].every == 0)
+        adx_judge_stack(&c->timetable, &c->timetable.level[0], c->steps);
     if (!c->shape.moving)
         return adx_reverse_steps(&all->k, at->yb, at->xb);
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++)
         adx_last_rows(c, all->frame[i].carried,
                       all->frame[i].dy + c->steps * c->n.told, NULL);
-    if (!adx_go_back(&c->plan, 0, 0, c->steps, true))
+    if (!adx_go_back(&c->timetable, 0, 0, c->steps, true))
         return false;
     adx_initial_rows(c, all->frame[ADX_ADJOINT].carried, at->xb, NULL);
     adx_initial_rows(c, all->frame[ADX_ADJOINT_D].carried, at->xbd, NULL);
@@ -4467,8 +4469,8 @@ static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
                    c->n.window * sizeof *at->x);
         if (c->n.untraced > 0)
             memcpy(k->state, c->untraced_first, c->n.untraced);
-        c->plan.advance = moving ? adx_advance_moving : adx_advance_scan;
-        c->plan.reverse = moving ? adx_reverse_moving : adx_reverse_scan;
+        c->timetable.advance = moving ? adx_advance_moving : adx_advance_scan;
+        c->timetable.reverse = moving ? adx_reverse_moving : adx_reverse_scan;
         ok = adx_run_again(&all, at)
           && (at->xb == NULL || adx_sweep_again(&all, at));
     }
@@ -4500,7 +4502,7 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
     c.replay.swept = false;
     c.replay.known = 0;
     adx_choose_replays(&c, NULL);
-    c.plan = (adx_timetable){ .memory = *a, .bytes = adx_state_bytes(&c),
+    c.timetable = (adx_timetable){ .memory = *a, .bytes = adx_state_bytes(&c),
                               .end = of->steps, .stride = 1,
                               .tail_at = SIZE_MAX, .report = c.report };
     if (ok) {
@@ -4509,10 +4511,10 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
         memset(c.value + given, 0, most * sizeof *c.value);
         if (c.shape.moving && at->xb == NULL)
             point.xb = at->xbd == NULL ? NULL : unused;
-        ok = adx_make_timetable(&c.plan, &of->schedule, 0) == ADREV_OK
+        ok = adx_make_timetable(&c.timetable, &of->schedule, 0) == ADREV_OK
           && adx_scan_at(&c, &point, c.value + given);
     }
-    adx_free_timetable(&c.plan);
+    adx_free_timetable(&c.timetable);
     adx_free_paths(&c.replay.own);
     adx_drop(a, unused);
     return ok;
@@ -4578,11 +4580,11 @@ static void adx_begin_timetable(adx_scan *c)
 {
     size_t n = c->most_steps;
     memset(c->report, 0, sizeof *c->report);
-    c->plan = (adx_timetable){
+    c->timetable = (adx_timetable){
         .memory = c->of.memory, .bytes = adx_state_bytes(c),
         .end = n < ADX_STEPS_MOST ? n : ADX_STEPS_MOST, .stride = 1,
         .tail_at = SIZE_MAX, .report = c->report,
-        .on_shelves = sizeof *c
+        .scan_bytes = sizeof *c
                     + (c->n.data + c->n.parameters) * sizeof *c->value
     };
 }
@@ -4669,10 +4671,10 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     bool stop = false;
     k->list = list;
     while (c->steps < d->steps && !stop) {
-        c->steps = adx_go_first(&c->plan, c->steps);
+        c->steps = adx_go_first(&c->timetable, c->steps);
         if (c->steps == d->steps)
             break;
-        if (!adx_keep_first(&c->plan, c->steps, d->open_ended))
+        if (!adx_keep_first(&c->timetable, c->steps, d->open_ended))
             return d->schedule.store != NULL ? ADREV_EEXTERNAL : ADREV_ENOMEM;
         stop = adx_do_step(k, c->steps);
         if (k->status != ADREV_OK || k->replay.again)
@@ -4694,12 +4696,12 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
 // Notes what is known only after the first run.
 static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
 {
-    adx_kept_level *l = &c->plan.level[0];
-    c->plan.first = d->truncated && d->reversed < c->steps
+    adx_kept_level *l = &c->timetable.level[0];
+    c->timetable.first = d->truncated && d->reversed < c->steps
                   ? c->steps - d->reversed : 0;
     c->replay.varies |= c->captured.n > 0;
     if (l->every == 0 && c->steps > 0)
-        adx_judge_stack(&c->plan, l, c->steps);
+        adx_judge_stack(&c->timetable, l, c->steps);
     c->report->steps = c->steps;
 }
 
@@ -4710,7 +4712,7 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
 {
     adx_stepping k;
     adx_count_behind(c);
-    ad_status status = adx_make_timetable(&c->plan, &d->schedule,
+    ad_status status = adx_make_timetable(&c->timetable, &d->schedule,
                                           c->replay.behind);
     if (status != ADREV_OK)
         return status;
@@ -4741,7 +4743,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     bool again = false;
     ad_status status = adx_first_scan_once(c, d, list, &again);
     if (again) {        // where there are untraced data, no step is replayed
-        adx_free_timetable(&c->plan);
+        adx_free_timetable(&c->timetable);
         adx_begin_timetable(c);
         c->steps = c->replay.known = list->n = 0;
         c->replay.by_function = false;

@@ -992,15 +992,15 @@ struct ad_pool {
 };
 
 // What the forks of a thread run on.
-typedef struct adx_hand {
+typedef struct adx_executor {
     ad_pool *pool;
     adx_seat *seat;
     ad_execute_fn *execute;
     void *user;
     size_t inside;                  // branches
-} adx_hand;
+} adx_executor;
 
-static ADX_THREAD adx_hand adx_mine;
+static ADX_THREAD adx_executor adx_mine;
 
 // Wakes all sleepers, if there are any.
 static void adx_wake(ad_pool *p)

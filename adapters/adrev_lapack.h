@@ -1386,7 +1386,7 @@ static inline ad_status ad_lapack_cholesky(size_t n, const ad_rev A[],
  * ====================================================================== */
 
 /* --- triangular systems ------------------------------------------------------
- * Stages: X_s = op_s(L)^-1 X_(s-1), where X_0 = B, and op_s is L or its
+ * Factors: X_s = op_s(L)^-1 X_(s-1), where X_0 = B, and op_s is L or its
  * transpose. A triangular system has one; (L L') X = B has two, with L and then
  * with L'. In a direction, and with V_s for the adjoint of X_s:
  *
@@ -1395,7 +1395,7 @@ static inline ad_status ad_lapack_cholesky(size_t n, const ad_rev A[],
  *     V_(s-1) d = op_s(L)^-T (V_s d - op_s(Ld)' V_(s-1))
  *     op_s(L)bd = -V_(s-1) d X_s' - V_(s-1) X_s d'
  *
- * c->m is their number; f: L [n*n], then each X_s [n*k]. Arrays of all stages
+ * c->m is their number; f: L [n*n], then each X_s [n*k]. Arrays of all factors
  * begin with that of the first: X_1, but V_0.                               */
 
 // What ad_lapack_trisolve solves with.
@@ -1406,8 +1406,9 @@ enum {
     ADREV_LAPACK_UNIT = 4           // ones on the diagonal, which is not read
 };
 
-static inline const ad_real *adx_lapack_stage_x(const adx_lapack_call *c,
-                                                size_t s)
+// X_(s+1), the solution with the first s + 1 factors.
+static inline const ad_real *adx_lapack_solved(const adx_lapack_call *c,
+                                               size_t s)
 {
     return c->f + c->n * c->n + s * c->n * c->k;
 }
@@ -1421,8 +1422,8 @@ static inline const char *adx_lapack_op(const adx_lapack_call *c, size_t s,
 }
 
 // B = op_s(L)^-1 B, or the transpose of that, for d k columns
-static inline void adx_lapack_stage(const adx_lapack_call *c, size_t s,
-                                    bool transposed, size_t d, ad_real B[])
+static inline void adx_lapack_solve_with(const adx_lapack_call *c, size_t s,
+                                         bool transposed, size_t d, ad_real B[])
 {
     adx_lapack_trsm("L", "L", adx_lapack_op(c, s, transposed),
                     c->flags & ADREV_LAPACK_UNIT ? "U" : "N", c->n, d * c->k,
@@ -1449,7 +1450,7 @@ static inline const char *adx_lapack_tri_value(adx_lapack_call *c,
         return "LAPACK: the triangle is singular, its diagonal has a 0";
     adx_lapack_copy(nk, x + c->checked, y);
     for (size_t s = 0; s < c->m; s++) {
-        adx_lapack_stage(c, s, false, 1, y);
+        adx_lapack_solve_with(c, s, false, 1, y);
         adx_lapack_copy(nk, y, X + s * nk);
     }
     return NULL;
@@ -1490,9 +1491,9 @@ static inline void adx_lapack_tri_moved(const adx_lapack_call *c, size_t d,
     for (size_t s = 0; s < c->m; s++, Xd += d * nk) {
         if (s > 0)
             adx_lapack_copy(d * nk, Xd - d * nk, Xd);
-        adx_lapack_tri_less(c, s, false, d, xd, adx_lapack_stage_x(c, s), 0,
+        adx_lapack_tri_less(c, s, false, d, xd, adx_lapack_solved(c, s), 0,
                             Xd, Ld);
-        adx_lapack_stage(c, s, false, d, Xd);
+        adx_lapack_solve_with(c, s, false, d, Xd);
     }
 }
 
@@ -1514,7 +1515,7 @@ static inline void adx_lapack_tri_adjoints(const adx_lapack_call *c, size_t d,
     for (size_t s = c->m; s-- > 0;) {
         ad_real *to = V + s * all;
         adx_lapack_copy(all, s + 1 == c->m ? yb : to + all, to);
-        adx_lapack_stage(c, s, true, d, to);
+        adx_lapack_solve_with(c, s, true, d, to);
     }
 }
 
@@ -1550,7 +1551,7 @@ static inline void adx_lapack_tri_pull(const adx_lapack_call *c, size_t d,
         adx_lapack_clear(n * n, w);
         for (size_t s = 0; s < c->m; s++)
             adx_lapack_tri_outer(c, s, V + s * d * nk,
-                                 adx_lapack_stage_x(c, s), w);
+                                 adx_lapack_solved(c, s), w);
         adx_lapack_tri_pack(c, w, xb);
     }
 }
@@ -1567,7 +1568,7 @@ static inline void adx_lapack_tri_adjoints_moved(const adx_lapack_call *c,
         ad_real *to = Vd + s * all;
         adx_lapack_copy(all, s + 1 == c->m ? at->ybd : to + all, to);
         adx_lapack_tri_less(c, s, true, at->d, at->xd, V + s * all, nk, to, Ld);
-        adx_lapack_stage(c, s, true, at->d, to);
+        adx_lapack_solve_with(c, s, true, at->d, to);
     }
 }
 
@@ -1590,7 +1591,7 @@ static inline void adx_lapack_tri_second(const adx_lapack_call *c,
         adx_lapack_add(nk, 1, Vd, xbd + c->checked);
         adx_lapack_clear(n * n, C);
         for (size_t s = 0; s < c->m; s++) {
-            adx_lapack_tri_outer(c, s, Vd + s * all, adx_lapack_stage_x(c, s),
+            adx_lapack_tri_outer(c, s, Vd + s * all, adx_lapack_solved(c, s),
                                  C);
             adx_lapack_tri_outer(c, s, V + s * all, Xd + s * all, C);
         }
@@ -1603,14 +1604,14 @@ static const adx_lapack_kind adx_lapack_tri_kind = {
     adx_lapack_tri_pull, adx_lapack_tri_second
 };
 
-static inline ad_status adx_lapack_record_stages(size_t stages, unsigned flags,
-                                                 size_t n, size_t k,
-                                                 const adx_lapack_arrays *a)
+static inline ad_status adx_lapack_record_factors(size_t m, unsigned flags,
+                                                  size_t n, size_t k,
+                                                  const adx_lapack_arrays *a)
 {
     const size_t nk = n * k;
     adx_lapack_call c = {
-        &adx_lapack_tri_kind, stages, n, k, flags, 0, 0, 0, n * n + stages * nk,
-        n * n, 3 * stages * nk, NULL
+        &adx_lapack_tri_kind, m, n, k, flags, 0, 0, 0, n * n + m * nk,
+        n * n, 3 * m * nk, NULL
     };
     return adx_lapack_record(&c, a);
 }
@@ -1641,7 +1642,7 @@ static inline ad_status ad_lapack_trisolve_s(unsigned flags, size_t n,
     if (flags > 7)
         return ad_fail(ADREV_ESHAPE, NULL);
     flags ^= upper ? (unsigned)ADREV_LAPACK_TRANSPOSED : 0u;
-    return adx_lapack_record_stages(1, flags, n, k, &a);
+    return adx_lapack_record_factors(1, flags, n, k, &a);
 }
 
 static inline ad_status ad_lapack_trisolve(unsigned flags, size_t n, size_t k,
@@ -1679,7 +1680,7 @@ static inline ad_status ad_lapack_cholesky_solve_s(size_t n, size_t k,
         { adx_lapack_full(X, n, k, xrs, xcs),
           adx_lapack_full(NULL, 0, 0, 0, 0) }
     };
-    return adx_lapack_record_stages(2, 0, n, k, &a);
+    return adx_lapack_record_factors(2, 0, n, k, &a);
 }
 
 static inline ad_status ad_lapack_cholesky_solve(size_t n, size_t k,

@@ -43,11 +43,11 @@ static void adx_begin_timetable(adx_scan *c)
 {
     size_t n = c->most_steps;
     memset(c->report, 0, sizeof *c->report);
-    c->plan = (adx_timetable){
+    c->timetable = (adx_timetable){
         .memory = c->of.memory, .bytes = adx_state_bytes(c),
         .end = n < ADX_STEPS_MOST ? n : ADX_STEPS_MOST, .stride = 1,
         .tail_at = SIZE_MAX, .report = c->report,
-        .on_shelves = sizeof *c
+        .scan_bytes = sizeof *c
                     + (c->n.data + c->n.parameters) * sizeof *c->value
     };
 }
@@ -134,10 +134,10 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
     bool stop = false;
     k->list = list;
     while (c->steps < d->steps && !stop) {
-        c->steps = adx_go_first(&c->plan, c->steps);
+        c->steps = adx_go_first(&c->timetable, c->steps);
         if (c->steps == d->steps)
             break;
-        if (!adx_keep_first(&c->plan, c->steps, d->open_ended))
+        if (!adx_keep_first(&c->timetable, c->steps, d->open_ended))
             return d->schedule.store != NULL ? ADREV_EEXTERNAL : ADREV_ENOMEM;
         stop = adx_do_step(k, c->steps);
         if (k->status != ADREV_OK || k->replay.again)
@@ -159,12 +159,12 @@ static ad_status adx_run_steps(adx_stepping *k, const ad_scan_desc *d,
 // Notes what is known only after the first run.
 static void adx_complete_scan(adx_scan *c, const ad_scan_desc *d)
 {
-    adx_kept_level *l = &c->plan.level[0];
-    c->plan.first = d->truncated && d->reversed < c->steps
+    adx_kept_level *l = &c->timetable.level[0];
+    c->timetable.first = d->truncated && d->reversed < c->steps
                   ? c->steps - d->reversed : 0;
     c->replay.varies |= c->captured.n > 0;
     if (l->every == 0 && c->steps > 0)
-        adx_judge_stack(&c->plan, l, c->steps);
+        adx_judge_stack(&c->timetable, l, c->steps);
     c->report->steps = c->steps;
 }
 
@@ -175,7 +175,7 @@ static ad_status adx_first_scan_once(adx_scan *c, const ad_scan_desc *d,
 {
     adx_stepping k;
     adx_count_behind(c);
-    ad_status status = adx_make_timetable(&c->plan, &d->schedule,
+    ad_status status = adx_make_timetable(&c->timetable, &d->schedule,
                                           c->replay.behind);
     if (status != ADREV_OK)
         return status;
@@ -206,7 +206,7 @@ static ad_status adx_first_scan(adx_scan *c, const ad_scan_desc *d,
     bool again = false;
     ad_status status = adx_first_scan_once(c, d, list, &again);
     if (again) {        // where there are untraced data, no step is replayed
-        adx_free_timetable(&c->plan);
+        adx_free_timetable(&c->timetable);
         adx_begin_timetable(c);
         c->steps = c->replay.known = list->n = 0;
         c->replay.by_function = false;

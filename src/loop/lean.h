@@ -66,7 +66,7 @@ static void adx_end_lean(const adx_lean *r, size_t steps)
 static bool adx_find_state(adx_lean *r, size_t s)
 {
     adx_state_pool *pool = &r->level->pool;
-    r->at = adx_in_state_pool(&r->k->scan->plan, pool, s - r->base);
+    r->at = adx_in_state_pool(&r->k->scan->timetable, pool, s - r->base);
     size_t last = ((size_t)1 << pool->bits) - 1;
     size_t number = (s - r->base) & last;
     r->near = r->at == NULL ? 0 : r->stride < 0 ? number : last - number;
@@ -86,7 +86,7 @@ ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
         adx_find_state(r, s);
     ADX_FETCH((uintptr_t)r->at + (r->stride < 0 ? (uintptr_t)0 - ADX_FAR
                                                 : ADX_FAR));
-    *behind = adx_behind_state(&r->k->scan->plan, r->level, r->at);
+    *behind = adx_behind_state(&r->k->scan->timetable, r->level, r->at);
     return (ad_real *)(void *)r->at;
 }
 
@@ -245,7 +245,7 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         if (!adx_find_state(r, s))
             return 0;
         steps = steps <= r->near ? steps : r->near + 1;
-        behind = adx_behind_state(&c->plan, r->level, r->at);
+        behind = adx_behind_state(&c->timetable, r->level, r->at);
         r->near = 0;            // the next one is looked for
     }
     adx_list_data(&d, k, s, back);
@@ -473,7 +473,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
         || (c->n.told == 0 && adx_zeros(c->n.window, k->f.carried))
         || !adx_find_state(&r, to - 1))
         return to;
-    behind = adx_behind_state(&c->plan, l, r.at);
+    behind = adx_behind_state(&c->timetable, l, r.at);
     r.near = 0;                 // this is the next one, not the latest
     r.mark = behind == NULL ? 0 : *behind;
     r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->replay.latest;
@@ -494,7 +494,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
 
 static void adx_go_lean(adx_stepping *k)
 {
-    adx_timetable *p = &k->scan->plan;
+    adx_timetable *p = &k->scan->timetable;
     p->advance_some = k->io.lean ? adx_advance_lean : NULL;
     p->reverse_some = k->io.lean ? adx_reverse_lean : NULL;
 }

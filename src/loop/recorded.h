@@ -154,8 +154,9 @@ static bool adx_run_again(adx_second_sweep *all, const ad_external_point *at)
     bool ok = true;
     for (size_t s = 0; s < n && ok; s++) {
         bool last = s + 1 == n;
-        ok = adx_keep_first(&c->plan, s, c->open_ended)
-          && c->plan.advance(c->plan.user, s) && adx_tell_step(k, &values)
+        ok = adx_keep_first(&c->timetable, s, c->open_ended)
+          && c->timetable.advance(c->timetable.user, s)
+          && adx_tell_step(k, &values)
           && (last ? k->stop == c->stopped : !k->stop);
         if (ok && at->yd != NULL)
             yd = adx_copy_told(c, k->f.product, yd);
@@ -174,14 +175,14 @@ static bool adx_run_again(adx_second_sweep *all, const ad_external_point *at)
 static bool adx_sweep_again(adx_second_sweep *all, const ad_external_point *at)
 {
     adx_scan *c = all->k.scan;
-    if (c->plan.level[0].every == 0)
-        adx_judge_stack(&c->plan, &c->plan.level[0], c->steps);
+    if (c->timetable.level[0].every == 0)
+        adx_judge_stack(&c->timetable, &c->timetable.level[0], c->steps);
     if (!c->shape.moving)
         return adx_reverse_steps(&all->k, at->yb, at->xb);
     for (int i = ADX_ADJOINT; i <= ADX_ADJOINT_D; i++)
         adx_last_rows(c, all->frame[i].carried,
                       all->frame[i].dy + c->steps * c->n.told, NULL);
-    if (!adx_go_back(&c->plan, 0, 0, c->steps, true))
+    if (!adx_go_back(&c->timetable, 0, 0, c->steps, true))
         return false;
     adx_initial_rows(c, all->frame[ADX_ADJOINT].carried, at->xb, NULL);
     adx_initial_rows(c, all->frame[ADX_ADJOINT_D].carried, at->xbd, NULL);
@@ -206,8 +207,8 @@ static bool adx_scan_at(adx_scan *c, const ad_external_point *at,
                    c->n.window * sizeof *at->x);
         if (c->n.untraced > 0)
             memcpy(k->state, c->untraced_first, c->n.untraced);
-        c->plan.advance = moving ? adx_advance_moving : adx_advance_scan;
-        c->plan.reverse = moving ? adx_reverse_moving : adx_reverse_scan;
+        c->timetable.advance = moving ? adx_advance_moving : adx_advance_scan;
+        c->timetable.reverse = moving ? adx_reverse_moving : adx_reverse_scan;
         ok = adx_run_again(&all, at)
           && (at->xb == NULL || adx_sweep_again(&all, at));
     }
@@ -239,7 +240,7 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
     c.replay.swept = false;
     c.replay.known = 0;
     adx_choose_replays(&c, NULL);
-    c.plan = (adx_timetable){ .memory = *a, .bytes = adx_state_bytes(&c),
+    c.timetable = (adx_timetable){ .memory = *a, .bytes = adx_state_bytes(&c),
                               .end = of->steps, .stride = 1,
                               .tail_at = SIZE_MAX, .report = c.report };
     if (ok) {
@@ -248,10 +249,10 @@ static bool adx_scan_replay(const void *saved, const ad_external_point *at)
         memset(c.value + given, 0, most * sizeof *c.value);
         if (c.shape.moving && at->xb == NULL)
             point.xb = at->xbd == NULL ? NULL : unused;
-        ok = adx_make_timetable(&c.plan, &of->schedule, 0) == ADREV_OK
+        ok = adx_make_timetable(&c.timetable, &of->schedule, 0) == ADREV_OK
           && adx_scan_at(&c, &point, c.value + given);
     }
-    adx_free_timetable(&c.plan);
+    adx_free_timetable(&c.timetable);
     adx_free_paths(&c.replay.own);
     adx_drop(a, unused);
     return ok;

@@ -72,11 +72,11 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
 // the plain program.)
 static void adx_spare_states(adx_scan *c)
 {
-    adx_state_pool *full = adx_full_state_pool(&c->plan);
+    adx_state_pool *full = adx_full_state_pool(&c->timetable);
     ad_replays *r = c->replay.used;
     if (full == NULL || r == NULL || r == &c->replay.own
         || r->spare.blocks > 0
-        || !adx_same_memory(&r->memory, &c->plan.memory))
+        || !adx_same_memory(&r->memory, &c->timetable.memory))
         return;
     r->spare = *full;
     memset(full, 0, sizeof *full);
@@ -86,18 +86,18 @@ static void adx_spare_states(adx_scan *c)
 // else frees it.
 static void adx_take_spare_states(adx_scan *c)
 {
-    adx_state_pool *full = adx_full_state_pool(&c->plan);
+    adx_state_pool *full = adx_full_state_pool(&c->timetable);
     adx_state_pool *spare = &c->replay.used->spare;
     if (full == NULL || spare->blocks == 0
-        || !adx_same_memory(&c->replay.used->memory, &c->plan.memory))
+        || !adx_same_memory(&c->replay.used->memory, &c->timetable.memory))
         return;
     if (spare->most != full->most || spare->bytes != full->bytes) {
-        adx_free_state_pool(&c->plan.memory, spare);
+        adx_free_state_pool(&c->timetable.memory, spare);
         return;
     }
     *full = *spare;
     memset(spare, 0, sizeof *spare);
-    adx_count_bytes(&c->plan, full->states * full->bytes);
+    adx_count_bytes(&c->timetable, full->states * full->bytes);
 }
 
 // Returns a hash of how the numbers of a step are arranged (FNV-1a, word by
@@ -322,7 +322,7 @@ static void adx_end_evaluations(adx_stepping *k)
 // 0.
 ADX_INLINE size_t adx_who_handed_on(const adx_scan *c)
 {
-    return c->plan.behind == NULL ? 0 : (size_t)*c->plan.behind;
+    return c->timetable.behind == NULL ? 0 : (size_t)*c->timetable.behind;
 }
 
 // Computes the adjoints of the gathered inputs from the weights of the results,
@@ -337,7 +337,7 @@ ADX_INLINE bool adx_pull_path(adx_stepping *k, size_t i, const ad_real weight[],
     const adx_wanted dx = { 0, c->n.in, product };
     if (adx_who_handed_on(c) == i + 1) {
         const adx_given given[] = {
-            x, w, { c->plan.behind + 1, c->replay.used->path[i].kept }
+            x, w, { c->timetable.behind + 1, c->replay.used->path[i].kept }
         };
         adx_evaluation *to = adx_evaluation_of(k, i, ADX_CALL_pullback);
         return to != NULL && adx_evaluate_next(to, 3, given, 1, &dx);
@@ -423,7 +423,7 @@ static void adx_count_behind(adx_scan *c)
 static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
-    ad_real *behind = c->plan.behind;
+    ad_real *behind = c->timetable.behind;
     size_t kept = behind == NULL ? 0 : c->replay.used->path[i].kept;
     kept = kept < c->replay.behind ? kept : 0;     // as a later scan counted it
     const adx_given x = { k->io.in, c->n.in };

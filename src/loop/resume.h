@@ -34,7 +34,7 @@ static void adx_name_scan(adx_scan *c, const adx_stepping *k)
     h = adx_mix_bytes(h, (c->n.data + c->n.parameters) * sizeof *c->value,
                       c->value);
     h = adx_mix_bytes(h, c->n.untraced, k->state);
-    c->plan.run = adx_mix_bytes(h, c->n.window * sizeof *c->value,
+    c->timetable.run = adx_mix_bytes(h, c->n.window * sizeof *c->value,
                                 adx_window_of(k));
 }
 
@@ -42,8 +42,8 @@ static void adx_name_scan(adx_scan *c, const adx_stepping *k)
 // sweeps of other runs apart.
 static void adx_note_found(adx_scan *c, const adx_results_list *list)
 {
-    uint64_t h = adx_mix_bytes(c->plan.run, sizeof c->plan.first,
-                               &c->plan.first);
+    uint64_t h = adx_mix_bytes(c->timetable.run, sizeof c->timetable.first,
+                               &c->timetable.first);
     c->found = adx_mix_bytes(h, list->n * sizeof *list->v, list->v);
 }
 
@@ -117,7 +117,7 @@ static bool adx_put_adjoints(void *user, size_t i, size_t from, size_t to)
     head.sum = adx_mix_bytes(0, bytes, at);
     memcpy(k->resume.adjoints, &head, sizeof head);
     k->resume.searching = false;
-    k->scan->plan.put = true;
+    k->scan->timetable.put = true;
     return store->put(store->user, (size_t)head.stamp.number,
                       k->resume.adjoints, sizeof head + bytes);
 }
@@ -209,7 +209,7 @@ static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
 {
     adx_scan *c = k->scan;
     size_t m = c->steps * c->n.told + c->n.results;
-    size_t every = c->plan.level[0].every;
+    size_t every = c->timetable.level[0].every;
     every = every < c->steps ? every : c->steps;
     k->f.dx = dx;
     size_t n = adx_list_adjoints(k, 0, every, NULL, false);
@@ -218,8 +218,8 @@ static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
                                           + n * sizeof *dy, 1);
     k->resume.named = adx_mix_bytes(c->found, m * sizeof *dy, dy);
     k->resume.searching = true;
-    c->plan.resume = adx_resume_range;
-    c->plan.put_adjoints = adx_put_adjoints;
+    c->timetable.resume = adx_resume_range;
+    c->timetable.put_adjoints = adx_put_adjoints;
     adx_forget_functions(k);
     return k->resume.adjoints != NULL;
 }

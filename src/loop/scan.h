@@ -133,7 +133,7 @@ typedef struct adx_scan {
     bool always;                // a step records a statement with `always`
     uint64_t found;             // a hash of the results: loop/resume
     ad_schedule schedule;
-    adx_timetable plan;
+    adx_timetable timetable;
     adx_scan_paths replay;
     ad_scan_report *report, own_report;
 } adx_scan;

@@ -131,7 +131,7 @@ typedef struct adx_timetable {
     void *tail;                 // of a stack: the state before the last step
     size_t tail_at;             // that step; SIZE_MAX: there is no tail
     size_t in_memory;           // states in memory now
-    size_t on_shelves;          // bytes that the scan holds
+    size_t scan_bytes;          // bytes that the scan holds
     bool put;                   // something is in the store
     uint64_t run;               // which run this is, for the stamps there
     bool swept;                 // a reverse sweep has come to its end
@@ -177,9 +177,9 @@ static unsigned adx_block_bits(size_t bytes, size_t states)
 
 static void adx_count_bytes(adx_timetable *p, size_t more)
 {
-    p->on_shelves += more;
-    if (p->on_shelves > p->report->bytes)
-        p->report->bytes = p->on_shelves;
+    p->scan_bytes += more;
+    if (p->scan_bytes > p->report->bytes)
+        p->report->bytes = p->scan_bytes;
 }
 
 // Makes room for state i; the states before it have room. NULL: no memory.

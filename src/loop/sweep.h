@@ -135,9 +135,9 @@ static bool adx_begin_stepping(adx_stepping *k, adx_scan *c,
         return false;
     adx_place_numbers(k);
     // The functions that the timetable calls.
-    c->plan.state = k->state;
-    c->plan.user = k;
-    c->plan.advance = adx_advance_scan;
+    c->timetable.state = k->state;
+    c->timetable.user = k;
+    c->timetable.advance = adx_advance_scan;
     adx_go_lean(k);
     if (k->stage != NULL) {
         k->before = adx_enter_stage(k->stage, &c->captured,
@@ -224,7 +224,7 @@ static void adx_last_rows(const adx_scan *c, ad_real window[],
 static void adx_initial_rows(const adx_scan *c, ad_real window[],
                              ad_real adjoint[], const ad_real tangent[])
 {
-    size_t first = c->plan.first;
+    size_t first = c->timetable.first;
     for (size_t j = 0; j < c->n.states; j++) {
         const adx_slice *l = &c->shape.slice[j];
         for (size_t r = 0; r + first < l->depth; r++)
@@ -246,12 +246,12 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
 static void adx_mark_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
-    size_t told = c->plan.first * c->n.told;
+    size_t told = c->timetable.first * c->n.told;
     bool any = false;
     for (size_t j = 0; j < c->n.states; j++) {
         const adx_slice *l = &c->shape.slice[j];
-        size_t initial = l->depth > c->plan.first ? l->depth - c->plan.first
-                                                  : 0;
+        size_t first = c->timetable.first;
+        size_t initial = l->depth > first ? l->depth - first : 0;
         for (size_t i = initial * l->size; i < adx_slice_numbers(l); i++)
             any = any || k->f.carried[l->base + i] != 0;
     }
@@ -261,7 +261,7 @@ static void adx_mark_cut(adx_stepping *k)
         return;
     for (size_t i = 0; i + 1 < c->n.in; i++)
         k->f.product[i] = 1;
-    for (size_t s = 0; s < c->plan.first; s++)
+    for (size_t s = 0; s < c->timetable.first; s++)
         adx_spread_given(c, s, k->f.product, k->f.dx + c->n.window);
     for (size_t i = 0; i < c->n.window; i++)
         k->f.dx[i] = 1;
@@ -286,10 +286,10 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
 {
     adx_scan *c = k->scan;
     adx_begin_frame(c, &k->f, dy, dx);
-    if (c->plan.first < c->steps
-        && !adx_go_back(&c->plan, 0, 0, c->steps, true))
+    if (c->timetable.first < c->steps
+        && !adx_go_back(&c->timetable, 0, 0, c->steps, true))
         return false;
-    if (k->sweep.marks && c->plan.first > 0)
+    if (k->sweep.marks && c->timetable.first > 0)
         adx_mark_cut(k);
     adx_initial_rows(c, k->f.carried, dx, NULL);
     return true;
@@ -305,8 +305,8 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     if (ok) {
         k.sweep.pull = pull;
         k.sweep.marks = pull != adx_stage_pull;
-        c->plan.reverse = adx_reverse_scan;
-        c->plan.resume = NULL;
+        c->timetable.reverse = adx_reverse_scan;
+        c->timetable.resume = NULL;
         if (adx_is_resumed(c) && !k.sweep.marks)
             ok = adx_begin_resuming(&k, dy, dx);
         if (!c->replay.swept)
@@ -334,7 +334,7 @@ static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
         ok = adx_sweep_once(c, dy, dx, pull, &again);
     }
     if (ok && pull == adx_stage_pull && !c->replay.swept) {
-        c->plan.swept = true;
+        c->timetable.swept = true;
         c->replay.swept = !adx_is_resumed(c);
         c->replay.limit = c->replay.used->paths;
     }
@@ -417,11 +417,11 @@ static bool adx_sweep_rows(adx_scan *c, size_t rows, size_t m,
     all.rows = rows;
     bool ok = adx_begin_stepping(&all.k, c, ADX_SWEEP)
            && adx_make_frames(&all, m, dy, n, dx);
-    c->plan.reverse = adx_reverse_rows;
-    c->plan.reverse_some = NULL;
-    c->plan.resume = NULL;
-    if (ok && c->plan.first < c->steps)
-        ok = adx_go_back(&c->plan, 0, 0, c->steps, true);
+    c->timetable.reverse = adx_reverse_rows;
+    c->timetable.reverse_some = NULL;
+    c->timetable.resume = NULL;
+    if (ok && c->timetable.first < c->steps)
+        ok = adx_go_back(&c->timetable, 0, 0, c->steps, true);
     for (size_t r = 0; ok && r < rows; r++)
         adx_initial_rows(c, all.row[r].carried, all.row[r].dx, NULL);
     c->replay.swept |= ok;
@@ -492,9 +492,9 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
 {
     adx_scan *c = k->scan;
     for (size_t s = 0; s < c->steps; s++) {
-        if (s == c->plan.first)
+        if (s == c->timetable.first)
             adx_initial_rows(c, k->f.carried, NULL, k->f.dy);
-        if (s < c->plan.first) {
+        if (s < c->timetable.first) {
             if (!adx_advance_scan(k, s))
                 return false;
             for (size_t i = 0; i < c->n.told; i++)
@@ -505,7 +505,7 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
             return false;
         dy = adx_copy_told(c, k->f.product, dy);
     }
-    if (c->plan.first == c->steps)
+    if (c->timetable.first == c->steps)
         adx_initial_rows(c, k->f.carried, NULL, k->f.dy);
     adx_last_rows(c, k->f.carried, NULL, dy);
     return true;
@@ -523,7 +523,8 @@ static bool adx_scan_pushforward(const void *saved, size_t n,
     if (ok) {
         k.f.dy = dx;
         memset(k.f.carried, 0, c->n.window * sizeof *k.f.carried);
-        ok = (c->steps == 0 || adx_fetch_state(&c->plan, &c->plan.level[0], 0))
+        adx_timetable *p = &c->timetable;
+        ok = (c->steps == 0 || adx_fetch_state(p, &p->level[0], 0))
           && adx_push_steps(&k, dy);
     }
     adx_end_stepping(&k);
@@ -536,7 +537,7 @@ static void adx_free_scan(adx_staged *of)
     adx_scan *c = (adx_scan *)of;
     ad_allocator memory = c->of.memory;
     adx_spare_states(c);
-    adx_free_timetable(&c->plan);
+    adx_free_timetable(&c->timetable);
     adx_free_paths(&c->replay.own);
     adx_free_stage(c->of.stage);
     adx_free_captured(&memory, &c->captured);

@@ -38,7 +38,7 @@ static void *adx_payload(const adx_operand *first)
     return (void *)((at + 15) / 16 * 16);
 }
 
-static size_t adx_slots(size_t bytes)
+static size_t adx_operands_for(size_t bytes)
 {
     return 2 + (bytes + 15 + sizeof(adx_operand) - 1) / sizeof(adx_operand);
 }
@@ -56,8 +56,8 @@ typedef struct adx_ahead {
 static ADX_UNUSED adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 {
     ad_tape *t = adx_now.tape;
-    size_t slots = adx_slots(bytes);
-    size_t need = sizeof(uint16_t) + slots * sizeof(adx_operand);
+    size_t operands = adx_operands_for(bytes);
+    size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
     size_t all = need + sizeof(adx_operand) + 15 + beyond;
     adx_ahead ahead = { NULL, NULL, NULL };
     adx_operand *first = NULL;
@@ -77,7 +77,7 @@ static ADX_UNUSED adx_ahead adx_look_ahead(size_t bytes, size_t beyond)
 #endif
     if (first != NULL) {
         ahead.payload = adx_payload(first);
-        ahead.behind = adx_payload(first + slots);
+        ahead.behind = adx_payload(first + operands);
     }
     return ahead;
 }
@@ -100,19 +100,19 @@ static ADX_UNUSED void adx_drop_next(ad_tape *t)
 static void *adx_add_bytes(adx_context *c, unsigned header, size_t bytes,
                            size_t values)
 {
-    size_t slots = adx_slots(bytes);
+    size_t operands = adx_operands_for(bytes);
 
-    if (bytes > SIZE_MAX / 4 || slots > ADREV_VALUES) {
+    if (bytes > SIZE_MAX / 4 || operands > ADREV_VALUES) {
         adx_fail(c->tape, ADREV_ELIMIT);
         return NULL;
     }
-    adx_operand *first = adx_entry(c, header, slots, values);
+    adx_operand *first = adx_entry(c, header, operands, values);
     if (first == NULL)
         return NULL;
     first->d = 0;
-    first->id = (uint32_t)slots;
-    first[slots - 1].d = 0;
-    first[slots - 1].id = (uint32_t)slots;
+    first->id = (uint32_t)operands;
+    first[operands - 1].d = 0;
+    first[operands - 1].id = (uint32_t)operands;
     return adx_payload(first);
 }
 
