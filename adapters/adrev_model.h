@@ -443,29 +443,39 @@ static inline double *adx_model_room(ad_model *m, size_t count)
  * x. Value and slope at x fit that parabola, and the value is above that at x0.
  * So the search comes back, and never ends at x.                             */
 
-// The parabola, or NaN if no point with a value is known. last [2*n]: x0 and
-// the gradient there.
+// That parabola at x: its value, and what to multiply x - x0 by for its gradient;
+// NaN if no point with a value is known.
+//
+//   slope        in    of the gradient at x0 along x - x0
+//   square       in    of the length of x - x0
+static inline void adx_model_parabola(const ad_model *m, double slope,
+                                      double square, double *value,
+                                      double *factor)
+{
+    slope = fabs(slope);
+    *value = *factor = (double)NAN;
+    if (m->known == 0 || !(square > 0) || !isfinite(square)
+        || !isfinite(slope))
+        return;
+    *value = m->last + 9 * slope;
+    *factor = 19 * slope / square;
+}
+
+// The parabola and its gradient. last [2*n]: x0 and the model's gradient there.
 static inline void adx_model_rise(const ad_model *m, const double last[],
                                   const double x[], double *value, double g[])
 {
     double slope = 0;
     double square = 0;
+    double factor;
     for (size_t i = 0; i < m->n; i++) {
         const double step = x[i] - last[i];
         slope += last[m->n + i] * step;
         square += step * step;
     }
-    slope = fabs(slope);
-    if (m->known == 0 || !(square > 0) || !isfinite(square)
-        || !isfinite(slope)) {
-        *value = (double)NAN;
-        for (size_t i = 0; i < m->n; i++)
-            g[i] = (double)NAN;
-        return;
-    }
-    *value = m->last + 9 * slope;
+    adx_model_parabola(m, slope, square, value, &factor);
     for (size_t i = 0; i < m->n; i++)
-        g[i] = 19 * slope / square * (x[i] - last[i]);
+        g[i] = factor * (x[i] - last[i]);
 }
 
 // Value and gradient for a line search, at points one after the other. The

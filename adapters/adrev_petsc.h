@@ -41,6 +41,7 @@
 
 #include "adrev_system.h"
 
+#include <petscdm.h>
 #include <petscsnes.h>
 #include <petsctao.h>
 #include <petscts.h>
@@ -67,14 +68,40 @@ static inline PetscErrorCode adx_petsc_code(const ad_model *m, ad_status status)
             "adrev: %s", ad_message(status));
 }
 
+// The error of this rank, or of another one: the same zero on all ranks of dm. Of
+// one process (dm NULL): its own.
+static inline PetscErrorCode adx_petsc_agree(DM dm, const ad_model *m,
+                                             ad_status status)
+{
+    const PetscErrorCode own = adx_petsc_code(m, status);
+    int failed = own != 0, any = 0;
+    if (dm == NULL)
+        return own;
+    PetscCallMPI(MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX,
+                               PetscObjectComm((PetscObject)dm)));
+    if (own != 0)
+        return own;
+    PetscCheck(!any, PETSC_COMM_SELF, PETSC_ERR_LIB,
+               "adrev: the model of another rank has stopped");
+    return ADX_PETSC_FINE;
+}
+
 // The same, after n results; if there are none, they are NaN.
+static inline PetscErrorCode adx_petsc_results_on(DM dm, const ad_model *m,
+                                                  ad_status status, size_t n,
+                                                  double result[])
+{
+    for (size_t i = 0; status != ADREV_OK && i < n; i++)
+        result[i] = (double)NAN;
+    return adx_petsc_agree(dm, m, status);
+}
+
+// Those of one process.
 static inline PetscErrorCode adx_petsc_results(const ad_model *m,
                                                ad_status status, size_t n,
                                                double result[])
 {
-    for (size_t i = 0; status != ADREV_OK && i < n; i++)
-        result[i] = (double)NAN;
-    return adx_petsc_code(m, status);
+    return adx_petsc_results_on(NULL, m, status, n, result);
 }
 
 // Whether this is a solver of one process.
@@ -298,6 +325,8 @@ static inline PetscErrorCode adx_petsc_filled(const ad_model *m,
 typedef struct adx_petsc_shell {
     ad_system *system;          // whose Jacobian it is; NULL: a Hessian
     ad_model *model;
+    DM dm;                      // on several ranks: of whose local vectors;
+                                // otherwise NULL
     double shift;               // dF/dy + shift dF/d(dy/dt)
     double *x;                  // [inputs of the model] where
 } adx_petsc_shell;
@@ -306,73 +335,96 @@ static inline PetscErrorCode adx_petsc_shell_free(Mat A)
 {
     adx_petsc_shell *p = NULL;
     PetscCall(MatShellGetContext(A, &p));
+    PetscCall(DMDestroy(&p->dm));
     free(p->x);
     free(p);
     return ADX_PETSC_FINE;
 }
 
-// out = J v, or H v.
-static inline PetscErrorCode adx_petsc_product(Mat A, Vec v, Vec out)
+// out = J v, J' w (`back`) or H v of this process's model.
+static inline PetscErrorCode adx_petsc_apply(const adx_petsc_shell *p, bool back,
+                                             Vec v, Vec out)
 {
-    adx_petsc_shell *p = NULL;
+    const ad_system *s = p->system;
+    const double one = 1;
+    const size_t n = s == NULL ? p->model->n : s->n;
     const PetscScalar *from = NULL;
     PetscScalar *to = NULL;
-    const double one = 1;
     ad_status status;
-    PetscCall(MatShellGetContext(A, &p));
     PetscCall(VecGetArrayRead(v, &from));
     PetscCall(VecGetArrayWrite(out, &to));
-    if (p->system == NULL)
+    if (s == NULL)
         status = ad_model_hvp(p->model, p->x, &one, from, to);
-    else
+    else if (back) {
+        status = ad_model_vjp(p->model, p->x, from, s->v);
+        for (size_t i = 0; i < n; i++)
+            to[i] = s->dae != NULL ? s->v[i] + p->shift * s->v[n + i] : s->v[i];
+    } else
         status = ad_model_jvp(p->model, p->x,
                               adx_system_direction(p->system, from, NULL,
                                                    p->shift), to);
     const PetscErrorCode code
-        = adx_petsc_results(p->model, status, p->system == NULL
-                            ? p->model->n : p->system->n, to);
+        = adx_petsc_results_on(p->dm, p->model, status, n, to);
     PetscCall(VecRestoreArrayWrite(out, &to));
     PetscCall(VecRestoreArrayRead(v, &from));
     return code;
 }
 
-// out = J' w.
-static inline PetscErrorCode adx_petsc_product_back(Mat A, Vec w, Vec out)
+// out = A v, or A' v. On several ranks v is read with its ghost points, and what
+// a rank gives to ghost points is added where they are owned: so the transposed
+// of what ranks add up is what they add up of the transposed.
+static inline PetscErrorCode adx_petsc_multiply(Mat A, bool back, Vec v, Vec out)
 {
     adx_petsc_shell *p = NULL;
-    const PetscScalar *from = NULL;
-    PetscScalar *to = NULL;
+    Vec from = NULL, to = NULL;
     PetscCall(MatShellGetContext(A, &p));
-    ad_system *s = p->system;
-    if (s == NULL)
-        return adx_petsc_product(A, w, out);
-    PetscCall(VecGetArrayRead(w, &from));
-    PetscCall(VecGetArrayWrite(out, &to));
-    const ad_status status = ad_model_vjp(s->model, p->x, from, s->v);
-    for (size_t i = 0; i < s->n; i++)
-        to[i] = s->dae != NULL ? s->v[i] + p->shift * s->v[s->n + i] : s->v[i];
-    const PetscErrorCode code = adx_petsc_results(s->model, status, s->n, to);
-    PetscCall(VecRestoreArrayWrite(out, &to));
-    PetscCall(VecRestoreArrayRead(w, &from));
+    if (p->dm == NULL)
+        return adx_petsc_apply(p, back, v, out);
+    PetscCall(DMGetLocalVector(p->dm, &from));
+    PetscCall(DMGetLocalVector(p->dm, &to));
+    PetscCall(DMGlobalToLocal(p->dm, v, INSERT_VALUES, from));
+    const PetscErrorCode code = adx_petsc_apply(p, back, from, to);
+    if (code == 0) {
+        PetscCall(VecZeroEntries(out));
+        PetscCall(DMLocalToGlobal(p->dm, to, ADD_VALUES, out));
+    }
+    PetscCall(DMRestoreLocalVector(p->dm, &to));
+    PetscCall(DMRestoreLocalVector(p->dm, &from));
     return code;
 }
 
-static inline PetscErrorCode adx_petsc_new_shell(ad_system *s, ad_model *m,
-                                                 Mat *out)
+static inline PetscErrorCode adx_petsc_product(Mat A, Vec v, Vec out)
 {
-    PetscCall(adx_petsc_code(NULL, m == NULL ? ADREV_ENOMEM : ADREV_OK));
-    const PetscInt n = (PetscInt)(s == NULL ? m->n : s->n);
+    return adx_petsc_multiply(A, false, v, out);
+}
+
+static inline PetscErrorCode adx_petsc_product_back(Mat A, Vec w, Vec out)
+{
+    return adx_petsc_multiply(A, true, w, out);
+}
+
+// own: rows and columns of this process. dm: as in the shell.
+static inline PetscErrorCode adx_petsc_new_shell(ad_system *s, ad_model *m,
+                                                 DM dm, PetscInt own, Mat *out)
+{
     adx_petsc_shell *p = (adx_petsc_shell *)calloc(1, sizeof *p);
     double *x = (double *)calloc(m->n + 1, sizeof *x);
-    if (p == NULL || x == NULL) {
+    const PetscErrorCode code = adx_petsc_agree(
+        dm, NULL, p == NULL || x == NULL ? ADREV_ENOMEM : ADREV_OK);
+    if (code != 0) {
         free(p);
         free(x);
-        return adx_petsc_code(NULL, ADREV_ENOMEM);
+        return code;
     }
     p->system = s;
     p->model = m;
+    p->dm = dm;
     p->x = x;
-    PetscCall(MatCreateShell(PETSC_COMM_SELF, n, n, n, n, p, out));
+    if (dm != NULL)
+        PetscCall(PetscObjectReference((PetscObject)dm));
+    PetscCall(MatCreateShell(dm == NULL ? PETSC_COMM_SELF
+                             : PetscObjectComm((PetscObject)dm), own, own,
+                             PETSC_DETERMINE, PETSC_DETERMINE, p, out));
     PetscCall(MatShellSetOperation(*out, MATOP_DESTROY,
                                    (void (*)(void))adx_petsc_shell_free));
     PetscCall(MatShellSetOperation(*out, MATOP_MULT,
@@ -392,12 +444,14 @@ static inline PetscErrorCode adx_petsc_new_shell(ad_system *s, ad_model *m,
 //   cost         of J v, J' w and H v 2 to 4 values of the model
 static inline PetscErrorCode ad_petsc_products(ad_system *s, Mat *out)
 {
-    return adx_petsc_new_shell(s, s == NULL ? NULL : s->model, out);
+    PetscCall(adx_petsc_code(NULL, s == NULL ? ADREV_ENOMEM : ADREV_OK));
+    return adx_petsc_new_shell(s, s->model, NULL, (PetscInt)s->n, out);
 }
 
 static inline PetscErrorCode ad_petsc_hessian_products(ad_model *m, Mat *out)
 {
-    return adx_petsc_new_shell(NULL, m, out);
+    PetscCall(adx_petsc_code(NULL, m == NULL ? ADREV_ENOMEM : ADREV_OK));
+    return adx_petsc_new_shell(NULL, m, NULL, (PetscInt)m->n, out);
 }
 
 // Moves A to a point, if it is a shell of this header.
@@ -696,15 +750,21 @@ static inline PetscErrorCode ad_petsc_ts_parameters(TS ts, ad_system *s)
 
 /* --- TAO: minima ---------------------------------------------------------- */
 
-// What a callback with a matrix needs; it is freed with the solver.
+// What a callback needs besides the model; it is freed with the solver.
 typedef struct adx_petsc_tao {
     ad_model *model;
-    adx_system_matrix M;
+    adx_system_matrix M;        // of a callback with a matrix
+    DM dm;                      // on several ranks; otherwise NULL
+    Vec last, slope;            // there: the last point with a value, and the
+                                // gradient at it; or NULL
 } adx_petsc_tao;
 
 static inline PetscErrorCode adx_petsc_tao_free(void *context)
 {
     adx_petsc_tao *c = (adx_petsc_tao *)context;
+    PetscCall(VecDestroy(&c->last));
+    PetscCall(VecDestroy(&c->slope));
+    PetscCall(DMDestroy(&c->dm));
     adx_system_matrix_free(&c->M);
     free(c);
     return ADX_PETSC_FINE;

@@ -19,16 +19,19 @@
  * is added to those of the rank that owns it: so elements may be of cells that
  * look at their neighbours, or of edges and triangles, each of which one rank
  * has. Equations of ghost points to which a rank contributes nothing are 0.
+ * For TAO each rank has a model with one result, and their sum is minimised.
  *
  * The Jacobian is the matrix that the DM makes (DMCreateMatrix), with its
- * pattern and its boundary conditions: entries go there by MatSetValuesLocal.
+ * pattern and its boundary conditions: entries go there by MatSetValuesLocal. Or
+ * it is a shell of products (ad_petsc_dm_products).
  *
  * Failure. Where one rank has no finite value, all have none, and PETSc takes a
  * shorter step. When the model of one rank has stopped, the callback returns an
  * error on all of them: no rank waits for another. On those that were well it
  * is PETSC_ERR_LIB, and ad_system_status says ADREV_OK.
  *
- * Memory: besides the system, nothing that lasts. Threads: as adrev_petsc.h; all
+ * Memory: besides system or model, nothing that lasts but what shells and TAO
+ * keep. Threads: as adrev_petsc.h; all
  * ranks make the same calls.
  *
  * SPDX-License-Identifier: MIT-0
@@ -39,33 +42,22 @@
 
 #include "adrev_petsc.h"
 
-#include <petscdm.h>
-
 /* --- all ranks together --------------------------------------------------- */
 
-// The error of this rank, or of another one: the same zero on all of them.
-static inline PetscErrorCode adx_petsc_agree(DM dm, const ad_model *m,
-                                             ad_status status)
+// Whether local vectors have n numbers, as the model of each rank says.
+static inline PetscErrorCode adx_petsc_dm_fits(DM dm, Vec local, size_t n)
 {
-    const PetscErrorCode own = adx_petsc_code(m, status);
-    int failed = own != 0, any = 0;
-    PetscCallMPI(MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX,
-                               PetscObjectComm((PetscObject)dm)));
-    if (own != 0)
-        return own;
-    PetscCheck(!any, PETSC_COMM_SELF, PETSC_ERR_LIB,
-               "adrev: the model of another rank has stopped");
-    return ADX_PETSC_FINE;
+    PetscInt own = 0;
+    PetscCall(VecGetLocalSize(local, &own));
+    return adx_petsc_agree(dm, NULL, (size_t)own == n ? ADREV_OK
+                                                      : ADREV_ESHAPE);
 }
 
 // Puts s at a point of the local vectors; on all ranks, or on none.
 static inline PetscErrorCode adx_petsc_dm_at(DM dm, ad_system *s, double t,
                                              Vec y, Vec rate)
 {
-    PetscInt own = 0;
-    PetscCall(VecGetLocalSize(y, &own));
-    const bool fits = (size_t)own == s->n;
-    PetscCall(adx_petsc_agree(dm, NULL, fits ? ADREV_OK : ADREV_ESHAPE));
+    PetscCall(adx_petsc_dm_fits(dm, y, s->n));
     return adx_petsc_at(s, t, y, rate);
 }
 
@@ -73,11 +65,10 @@ static inline PetscErrorCode adx_petsc_dm_eval(DM dm, ad_system *s, Vec result)
 {
     PetscScalar *out = NULL;
     PetscCall(VecGetArrayWrite(result, &out));
-    const ad_status status = adx_system_eval(s, out);
-    for (size_t i = 0; status != ADREV_OK && i < s->n; i++)
-        out[i] = (double)NAN;
+    const PetscErrorCode code = adx_petsc_results_on(
+        dm, s->model, adx_system_eval(s, out), s->n, out);
     PetscCall(VecRestoreArrayWrite(result, &out));
-    return adx_petsc_agree(dm, s->model, status);
+    return code;
 }
 
 // Adds the entries of M to A, whose rows and columns have local numbers.
@@ -100,14 +91,35 @@ static inline PetscErrorCode adx_petsc_dm_add(Mat A,
     return adx_petsc_assemble(A);
 }
 
-// P = the Jacobian at global vectors y and rate; J is P, or a matrix of PETSc's
-// own that makes differences. valued: whether all entries of this rank are finite.
+// P = what the matrices M of all ranks' models add up to, at their local points x.
+// J is P, a shell, or a matrix of PETSc's own that makes differences. valued:
+// whether all entries of this rank are finite.
+static inline PetscErrorCode adx_petsc_dm_fill(DM dm, ad_model *m,
+                                               const double x[],
+                                               adx_system_matrix *M,
+                                               double shift, Mat J, Mat P,
+                                               bool *valued)
+{
+    PetscBool moved = PETSC_FALSE;
+    *valued = true;
+    PetscCall(adx_petsc_move(J, x, shift, &moved));
+    if (moved && J == P)
+        return ADX_PETSC_FINE;
+    const ad_status status = adx_system_values(m, x, M, shift);
+    for (size_t k = 0; status != ADREV_OK && k < M->count; k++)
+        M->value[k] = (double)NAN;
+    *valued = status == ADREV_OK && adx_model_finite(M->count, M->value);
+    PetscCall(adx_petsc_agree(dm, M->changes > 0 ? m : NULL, status));
+    PetscCall(adx_petsc_dm_add(P, M));
+    return moved || J == P ? ADX_PETSC_FINE : adx_petsc_assemble(J);
+}
+
+// P = the Jacobian at global vectors y and rate; J as above.
 static inline PetscErrorCode adx_petsc_dm_matrices(DM dm, ad_system *s,
                                                    double t, Vec y, Vec rate,
                                                    double shift, Mat J, Mat P,
                                                    bool *valued)
 {
-    adx_system_matrix *M = &s->by_rows;
     Vec at = NULL, moving = NULL;
     PetscCall(DMGetLocalVector(dm, &at));
     PetscCall(DMGlobalToLocal(dm, y, INSERT_VALUES, at));
@@ -120,14 +132,50 @@ static inline PetscErrorCode adx_petsc_dm_matrices(DM dm, ad_system *s,
         PetscCall(DMRestoreLocalVector(dm, &moving));
     PetscCall(DMRestoreLocalVector(dm, &at));
     PetscCall(code);
-    const ad_status status = adx_system_values(s->model, s->x, M, shift);
-    for (size_t k = 0; status != ADREV_OK && k < M->count; k++)
-        M->value[k] = (double)NAN;
-    *valued = status == ADREV_OK && adx_model_finite(M->count, M->value);
-    PetscCall(adx_petsc_agree(dm, M->changes > 0 ? s->model : NULL, status));
-    PetscCall(adx_petsc_dm_add(P, M));
-    return J == P ? ADX_PETSC_FINE : adx_petsc_assemble(J);
+    return adx_petsc_dm_fill(dm, s->model, s->x, &s->by_rows, shift, J, P,
+                             valued);
 }
+
+/* --- products ------------------------------------------------------------- */
+
+static inline PetscErrorCode adx_petsc_dm_shell(DM dm, ad_system *s,
+                                                ad_model *m, Mat *out)
+{
+    Vec global = NULL;
+    PetscInt own = 0;
+    PetscCheck(dm != NULL, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL,
+               "adrev: no DM");
+    PetscCall(adx_petsc_agree(dm, NULL, m == NULL ? ADREV_ENOMEM : ADREV_OK));
+    PetscCall(DMGetGlobalVector(dm, &global));
+    PetscCall(VecGetLocalSize(global, &own));
+    PetscCall(DMRestoreGlobalVector(dm, &global));
+    return adx_petsc_new_shell(s, m, dm, own, out);
+}
+
+// A matrix of products on all ranks: J v and J' w of what the systems add up to,
+// or H v of the models. For SNES and TS give it to SNESSetJacobian or
+// TSSetRHSJacobian and the like, with NULL for the function; for TAO to
+// ad_petsc_dm_tao_hessian. A preconditioner needs another matrix, P.
+//
+//   out          out   to be freed with MatDestroy, before s or m
+//
+//   returns      0; PETSC_ERR_ARG_NULL: dm is NULL; PETSC_ERR_MEM or
+//                PETSC_ERR_LIB: s or m is NULL, or out of memory, on this rank
+//                or on another one
+//   cost         of a product: ghost points are exchanged twice, and a sum of one
+//                number over all ranks
+static inline PetscErrorCode ad_petsc_dm_products(DM dm, ad_system *s, Mat *out)
+{
+    return adx_petsc_dm_shell(dm, s, s == NULL ? NULL : s->model, out);
+}
+
+static inline PetscErrorCode ad_petsc_dm_hessian_products(DM dm, ad_model *m,
+                                                          Mat *out)
+{
+    return adx_petsc_dm_shell(dm, NULL, m, out);
+}
+
+/* --- what solvers of systems share ------------------------------------------ */
 
 // Whether all ranks have a system, with time or without.
 static inline PetscErrorCode adx_petsc_dm_joins(DM dm, ad_system *s, bool time)
@@ -237,6 +285,160 @@ static inline PetscErrorCode ad_petsc_dm_ts(DM dm, ad_system *s)
     }
     PetscCall(DMTSSetRHSFunctionLocal(dm, adx_petsc_dm_f, s));
     return DMTSSetRHSJacobian(dm, adx_petsc_dm_explicit, s);
+}
+
+/* --- TAO ------------------------------------------------------------------- */
+
+static inline PetscErrorCode adx_petsc_dm_tao_new(Tao tao, DM dm, ad_model *m,
+                                                  const char *name,
+                                                  adx_petsc_tao **out)
+{
+    PetscCheck(tao != NULL && dm != NULL, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL,
+               "adrev: no solver, or no DM");
+    PetscCall(adx_petsc_agree(dm, NULL, m == NULL ? ADREV_ENOMEM
+                                        : m->m != 1 ? ADREV_ESHAPE : ADREV_OK));
+    PetscCall(adx_petsc_tao_new(tao, m, name, out));
+    (*out)->dm = dm;
+    return PetscObjectReference((PetscObject)dm);
+}
+
+// Value and gradient of this rank's model at local vectors; without finite ones
+// the value is NaN.
+static inline PetscErrorCode adx_petsc_dm_tao_own(const adx_petsc_tao *c, Vec at,
+                                                  double *value, Vec gradient)
+{
+    ad_model *m = c->model;
+    const PetscScalar *x = NULL;
+    PetscScalar *g = NULL;
+    PetscCall(adx_petsc_dm_fits(c->dm, at, m->n));
+    PetscCall(VecGetArrayRead(at, &x));
+    PetscCall(VecGetArrayWrite(gradient, &g));
+    const ad_status status = ad_model_gradient(m, x, value, g);
+    if (status != ADREV_OK || !isfinite(*value) || !adx_model_finite(m->n, g))
+        *value = (double)NAN;
+    const PetscErrorCode code = adx_petsc_results_on(c->dm, m, status, m->n, g);
+    PetscCall(VecRestoreArrayWrite(gradient, &g));
+    PetscCall(VecRestoreArrayRead(at, &x));
+    return code;
+}
+
+// What all ranks add up to.
+static inline PetscErrorCode adx_petsc_dm_tao_sum(const adx_petsc_tao *c, Vec x,
+                                                  PetscReal *value,
+                                                  Vec gradient)
+{
+    Vec at = NULL, g = NULL;
+    double own = 0;
+    PetscCall(DMGetLocalVector(c->dm, &at));
+    PetscCall(DMGetLocalVector(c->dm, &g));
+    PetscCall(DMGlobalToLocal(c->dm, x, INSERT_VALUES, at));
+    const PetscErrorCode code = adx_petsc_dm_tao_own(c, at, &own, g);
+    if (code == 0) {
+        PetscCall(VecZeroEntries(gradient));
+        PetscCall(DMLocalToGlobal(c->dm, g, ADD_VALUES, gradient));
+        PetscCallMPI(MPI_Allreduce(&own, value, 1, MPI_DOUBLE, MPI_SUM,
+                                   PetscObjectComm((PetscObject)c->dm)));
+    }
+    PetscCall(DMRestoreLocalVector(c->dm, &g));
+    PetscCall(DMRestoreLocalVector(c->dm, &at));
+    return code;
+}
+
+// Where one rank has no value, all are told of one parabola, as in
+// adx_model_search.
+static inline PetscErrorCode adx_petsc_dm_tao_f(Tao tao, Vec x, PetscReal *value,
+                                                Vec gradient, void *context)
+{
+    adx_petsc_tao *c = (adx_petsc_tao *)context;
+    ad_model *m = c->model;
+    PetscScalar slope = 0, square = 0;
+    double factor = 0;
+    (void)tao;
+    PetscCall(adx_petsc_dm_tao_sum(c, x, value, gradient));
+    if (c->last == NULL) {
+        PetscCall(VecDuplicate(x, &c->last));
+        PetscCall(VecDuplicate(x, &c->slope));
+    }
+    if (isfinite(*value)) {
+        m->last = *value;
+        m->known++;
+        PetscCall(VecCopy(x, c->last));
+        return VecCopy(gradient, c->slope);
+    }
+    PetscCall(VecWAXPY(gradient, -1, c->last, x));
+    PetscCall(VecDot(gradient, c->slope, &slope));
+    PetscCall(VecDot(gradient, gradient, &square));
+    adx_model_parabola(m, slope, square, value, &factor);
+    return VecScale(gradient, factor);
+}
+
+// Has TAO minimise the sum of what the models of all ranks have for their result:
+// TaoSetObjectiveAndGradient. TaoSetSolution gets a global vector of dm. Free m
+// after the solver.
+//
+//   m            in    of this rank: a model with one output, and with as many
+//                      inputs as a local vector of dm has numbers
+//
+//   returns      0; PETSC_ERR_ARG_NULL: tao or dm is NULL; PETSC_ERR_MEM,
+//                PETSC_ERR_ARG_SIZ or PETSC_ERR_LIB: m is NULL or has several
+//                outputs on this rank, or on another one. With another number of
+//                inputs TaoSolve returns PETSC_ERR_ARG_SIZ or PETSC_ERR_LIB
+//   cost         beside the exchange of ghost points, there and back, three sums
+//                of one number over all ranks
+//   memory       two global vectors, which the solver keeps
+//   see          tests/adapters/petsc_dm.c
+static inline PetscErrorCode ad_petsc_dm_tao(Tao tao, DM dm, ad_model *m)
+{
+    adx_petsc_tao *c = NULL;
+    PetscCall(adx_petsc_dm_tao_new(tao, dm, m, "adrev objective", &c));
+    m->known = 0;
+    return TaoSetObjectiveAndGradient(tao, NULL, adx_petsc_dm_tao_f, c);
+}
+
+static inline PetscErrorCode adx_petsc_dm_tao_matrices(Tao tao, Vec x, Mat H,
+                                                       Mat P, void *context)
+{
+    adx_petsc_tao *c = (adx_petsc_tao *)context;
+    Vec at = NULL;
+    const PetscScalar *local = NULL;
+    bool valued = true;
+    (void)tao;
+    PetscCall(DMGetLocalVector(c->dm, &at));
+    PetscCall(DMGlobalToLocal(c->dm, x, INSERT_VALUES, at));
+    PetscErrorCode code = adx_petsc_dm_fits(c->dm, at, c->model->n);
+    if (code == 0) {
+        PetscCall(VecGetArrayRead(at, &local));
+        code = adx_petsc_dm_fill(c->dm, c->model, local, &c->M, 0, H, P,
+                                 &valued);
+        PetscCall(VecRestoreArrayRead(at, &local));
+    }
+    PetscCall(DMRestoreLocalVector(c->dm, &at));
+    return code;
+}
+
+// Gives TAO the exact Hessian of that sum: TaoSetHessian. Call ad_petsc_dm_tao
+// as well.
+//
+//   H, P         in    NULL, NULL: one matrix of the DM (DMCreateMatrix).
+//                      Otherwise such matrices; H may be of
+//                      ad_petsc_dm_hessian_products, and P then NULL
+//
+//   returns      as ad_petsc_dm_tao
+//   cost         of a Hessian: a sparse one of the rank's own model
+static inline PetscErrorCode ad_petsc_dm_tao_hessian(Tao tao, DM dm,
+                                                     ad_model *m, Mat H, Mat P)
+{
+    adx_petsc_tao *c = NULL;
+    Mat made = NULL;
+    PetscCall(adx_petsc_dm_tao_new(tao, dm, m, "adrev Hessian", &c));
+    c->M.hessian = true;                // without the diagonal of ghost points
+    c->M.lines = m->n;
+    if (H == NULL && P == NULL)
+        PetscCall(DMCreateMatrix(dm, &made));
+    H = H != NULL ? H : P != NULL ? P : made;
+    PetscCall(TaoSetHessian(tao, H, P != NULL ? P : H,
+                            adx_petsc_dm_tao_matrices, c));
+    return MatDestroy(&made);
 }
 
 #endif

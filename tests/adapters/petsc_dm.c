@@ -4,8 +4,9 @@
  *
  * Reaction in a square, by cells that look at their neighbours; a chain of
  * springs, by springs that add to both ends; heat in a rod, as an ODE and as a
- * DAE. Residuals, Jacobians and solutions against the same written by hand, or
- * against closed forms. Failures of one rank end the call on all.            */
+ * DAE; the energy of a rope, by TAO. Residuals, Jacobians, Hessians and solutions
+ * against the same written by hand, or against closed forms. Products against
+ * matrices. Failures of one rank end the call on all.                         */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_assemble.h"
@@ -370,6 +371,326 @@ static void test_failures(void)
     ad_system_free(dae);
 }
 
+/* --- products --------------------------------------------------------------- */
+
+// A force on one end only: neither J nor its part of a rank is symmetric.
+static void lever(const ad_rev *x, ad_rev *force, void *unused)
+{
+    (void)unused;
+    force[0] = ad_rec(ad_mul(ad_sqr(x[0]), x[1]));
+    force[1] = ad_rec(ad_mul(0.5, x[1]));
+}
+
+// Of the points of a rod: from each to the next, by the rank that owns it.
+static ad_assembly *links_of(DM dm, ad_vector_fn *f, size_t results)
+{
+    static int32_t link[LINKS][2], first[LINKS];
+    const DMDALocalInfo d = info_of(dm);
+    const double x[2] = { 0, 1 };
+    ad_fn *fn = NULL;
+    ad_assembly *a = NULL;
+    size_t n = 0;
+    for (PetscInt i = d.xs; i < d.xs + d.xm && i < LINKS; i++) {
+        link[n][0] = at(&d, i, 0);
+        link[n++][1] = at(&d, i + 1, 0);
+    }
+    CHECK(ad_fn_record(&fn, f, NULL, 2, x, results) == ADREV_OK, "recorded");
+    const ad_elements kind
+        = { fn, n, link[0], NULL, results == 2 ? link[0] : first };
+    CHECK(ad_fn_assemble(&a, NULL, all_points(&d), 0,
+                         results == 2 ? all_points(&d) : 1, 1, &kind)
+              == ADREV_OK, "assembled");
+    ad_fn_free(fn);
+    return a;
+}
+
+static void fill(Vec v, double by)
+{
+    PetscScalar *to;
+    PetscInt low, high;
+    VecGetOwnershipRange(v, &low, &high);
+    VecGetArray(v, &to);
+    for (PetscInt i = low; i < high; i++)
+        to[i - low] = sin(by * (double)(i + 1));
+    VecRestoreArray(v, &to);
+}
+
+// Whether a shell multiplies like the matrix; A' too.
+static void check_products(Mat shell, Mat A, Vec v, const char *what)
+{
+    Vec got, want;
+    PetscReal off = 1, norm = 0;
+    VecDuplicate(v, &got);
+    VecDuplicate(v, &want);
+    fill(v, 1.7);
+    for (int back = 0; back < 2; back++) {
+        const PetscErrorCode code = back ? MatMultTranspose(shell, v, got)
+                                         : MatMult(shell, v, got);
+        if (back)
+            MatMultTranspose(A, v, want);
+        else
+            MatMult(A, v, want);
+        VecNorm(want, NORM_2, &norm);
+        VecAXPY(got, -1, want);
+        VecNorm(got, NORM_2, &off);
+        CHECK(code == 0 && norm > 0.1 && off < 1e-13 * norm,
+              "%s, back %d: %d, off by %g", what, back, (int)code, off);
+    }
+    VecDestroy(&got);
+    VecDestroy(&want);
+}
+
+static void test_products(void)
+{
+    DM dm = grid(LINKS + 1, 1);
+    ad_assembly *a = links_of(dm, lever, 2);
+    ad_system *s = ad_system_elements(a, false);
+    SNES snes = solver_of(dm);
+    Mat shell = NULL, A = NULL;
+    Vec y, v;
+    DMCreateGlobalVector(dm, &y);
+    VecDuplicate(y, &v);
+    DMCreateMatrix(dm, &A);
+    fill(y, 0.4);
+    CHECK(ad_petsc_dm_snes(dm, s) == 0
+              && ad_petsc_dm_products(dm, s, &shell) == 0, "made");
+    SNESSetJacobian(snes, shell, A, NULL, NULL);
+    CHECK(SNESSetUp(snes) == 0
+              && SNESComputeJacobian(snes, y, shell, A) == 0, "Jacobian");
+    check_products(shell, A, v, "J");
+    MatDestroy(&shell);
+    MatDestroy(&A);
+    VecDestroy(&y);
+    VecDestroy(&v);
+    SNESDestroy(&snes);
+    DMDestroy(&dm);
+    ad_system_free(s);
+    ad_assembly_free(a);
+}
+
+// The reaction by products alone, without a matrix.
+static void test_reaction_by_products(void)
+{
+    DM dm = grid(9, 7);
+    ad_assembly *a = cells(dm, cell, 5);
+    ad_system *s = ad_system_elements(a, false);
+    SNES snes = solver_of(dm);
+    SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
+    KSP ksp = NULL;
+    PC pc = NULL;
+    Mat shell = NULL;
+    Vec u = NULL, r = NULL;
+    PetscReal norm = 1;
+    SNESGetKSP(snes, &ksp);
+    KSPGetPC(ksp, &pc);
+    PCSetType(pc, PCNONE);
+    CHECK(ad_petsc_dm_snes(dm, s) == 0
+              && ad_petsc_dm_products(dm, s, &shell) == 0, "made");
+    SNESSetJacobian(snes, shell, shell, NULL, NULL);
+    CHECK(SNESSolve(snes, NULL, NULL) == 0, "solved");
+    SNESGetConvergedReason(snes, &reason);
+    SNESGetSolution(snes, &u);
+    VecDuplicate(u, &r);
+    SNESComputeFunction(snes, u, r);
+    VecNorm(r, NORM_2, &norm);
+    CHECK(reason > 0 && norm < 1e-11, "%d, %g", (int)reason, norm);
+    VecDestroy(&r);
+    MatDestroy(&shell);
+    SNESDestroy(&snes);
+    DMDestroy(&dm);
+    ad_system_free(s);
+    ad_assembly_free(a);
+}
+
+/* --- minima ----------------------------------------------------------------- */
+
+// The energy of springs whose length wants to be 2, where a logarithm keeps the
+// second point behind the first.
+static void energy(const ad_rev *x, ad_rev *e, void *unused)
+{
+    (void)unused;
+    const ad_rev d = ad_rec(ad_sub(x[1], x[0]));
+    e[0] = ad_rec(ad_sub(d, ad_mul(2, ad_log(d))));
+}
+
+// The same, and the first point is held at 1 by the rank that has it.
+typedef struct rope {
+    int n, first, last;         // of local numbers: links from first to last
+    bool held, drifts;
+} rope;
+
+static ad_rev rope_energy(const ad_rev *x, void *ctx)
+{
+    static double changing;
+    const rope *k = ctx;
+    ad_rev sum = { 0 };
+    for (int i = k->first; i < k->last; i++) {
+        ad_rev e;
+        energy(x + i, &e, NULL);
+        ad_acc(&sum, e);
+    }
+    if (k->held)
+        ad_acc(&sum, ad_sqr(ad_sub(x[k->first], 1)));
+    changing += k->drifts;
+    return k->drifts ? ad_rec(ad_mul(sum, 1 + changing)) : sum;
+}
+
+static rope rope_of(DM dm)
+{
+    const DMDALocalInfo d = info_of(dm);
+    const int own = (int)(d.xs - d.gxs);
+    const bool end = d.xs + d.xm == d.mx;
+    return (rope){ (int)d.gxm, own, own + (int)d.xm - end, d.xs == 0, false };
+}
+
+static Tao tao_of(Vec x)
+{
+    Tao tao = NULL;
+    TaoCreate(PETSC_COMM_WORLD, &tao);
+    TaoSetType(tao, TAONLS);
+    TaoSetSolution(tao, x);
+    TaoSetTolerances(tao, 1e-11, 0, 0);
+    TaoSetMaximumIterations(tao, 200);
+    return tao;
+}
+
+typedef enum way { MATRIX, PRODUCTS, VALUES } way;
+
+// From links of 9. Without a Hessian (VALUES) the first step goes where logarithms
+// have no value.
+static void test_minimum(way how)
+{
+    DM dm = grid(LINKS + 1, 1);
+    const DMDALocalInfo d = info_of(dm);
+    const double exact = how == VALUES ? 1e-5 : 1e-7;
+    rope k = rope_of(dm);
+    ad_model *m = ad_model_scalar(rope_energy, &k, (size_t)k.n);
+    TaoConvergedReason reason = TAO_CONTINUE_ITERATING;
+    PetscReal value = 0;
+    Mat shell = NULL;
+    Vec x = NULL;
+    PetscScalar *v;
+    DMCreateGlobalVector(dm, &x);
+    VecGetArray(x, &v);
+    for (PetscInt i = 0; i < d.xm; i++)
+        v[i] = 9 * (double)(d.xs + i);
+    VecRestoreArray(x, &v);
+    Tao tao = tao_of(x);
+    CHECK(how != PRODUCTS || ad_petsc_dm_hessian_products(dm, m, &shell) == 0,
+          "shell");
+    CHECK(ad_petsc_dm_tao(tao, dm, m) == 0, "joins");
+    if (how == VALUES) {
+        TaoSetType(tao, TAOLMVM);
+        TaoSetTolerances(tao, 1e-8, 0, 0);
+    } else
+        CHECK(ad_petsc_dm_tao_hessian(tao, dm, m, shell, NULL) == 0, "joins");
+    if (how == PRODUCTS)
+        PetscOptionsSetValue(NULL, "-tao_nls_pc_type", "none");
+    TaoSetFromOptions(tao);
+    PetscOptionsClearValue(NULL, "-tao_nls_pc_type");
+    CHECK(TaoSolve(tao) == 0, "solved: %s", ad_message(ad_model_status(m)));
+    TaoGetSolutionStatus(tao, NULL, &value, NULL, NULL, NULL, &reason);
+    CHECK(reason > 0 && fabs(value - LINKS * (2 - 2 * log(2))) < 1e-10,
+          "way %d: %d, %.12g", (int)how, (int)reason, value);
+    VecGetArray(x, &v);
+    for (PetscInt i = 0; i < d.xm; i++)
+        CHECK(fabs(v[i] - (1 + 2.0 * (double)(d.xs + i))) < exact,
+              "way %d, point %d: %.12g", (int)how, (int)(d.xs + i), v[i]);
+    VecRestoreArray(x, &v);
+    TaoDestroy(&tao);
+    MatDestroy(&shell);
+    VecDestroy(&x);
+    DMDestroy(&dm);
+    ad_model_free(m);
+}
+
+// Hessian and products of elements, against one another and by hand.
+static void test_hessian(void)
+{
+    DM dm = grid(LINKS + 1, 1);
+    const DMDALocalInfo d = info_of(dm);
+    ad_assembly *a = links_of(dm, energy, 1);
+    ad_model *m = ad_model_elements(a);
+    Mat shell = NULL, H = NULL, P = NULL;
+    Vec x = NULL, v = NULL;
+    PetscScalar *to;
+    DMCreateGlobalVector(dm, &x);
+    VecDuplicate(x, &v);
+    VecGetArray(x, &to);
+    for (PetscInt i = 0; i < d.xm; i++)
+        to[i] = (double)((d.xs + i) * (d.xs + i + 1));      // links of 2, 4, 6
+    VecRestoreArray(x, &to);
+    Tao tao = tao_of(x);
+    CHECK(ad_petsc_dm_hessian_products(dm, m, &shell) == 0
+              && DMCreateMatrix(dm, &P) == 0
+              && ad_petsc_dm_tao_hessian(tao, dm, m, shell, P) == 0
+              && TaoGetHessian(tao, &H, &P, NULL, NULL) == 0
+              && TaoComputeHessian(tao, x, H, P) == 0, "Hessian");
+    check_products(shell, P, v, "H");
+    for (PetscInt i = d.xs; i < d.xs + d.xm; i++) {
+        const double before = i > 0 ? 2 / (4.0 * (double)(i * i)) : 0;
+        const double after
+            = i < LINKS ? 2 / (4.0 * (double)((i + 1) * (i + 1))) : 0;
+        PetscInt beside = i + 1;
+        double got[2] = { 0 };
+        MatGetValues(P, 1, &i, 1, &i, &got[0]);
+        if (i < LINKS)
+            MatGetValues(P, 1, &i, 1, &beside, &got[1]);
+        CHECK(fabs(got[0] - before - after) < 1e-15
+                  && fabs(got[1] + after) < 1e-15, "row %d: %.12g %.12g",
+              (int)i, got[0], got[1]);
+    }
+    TaoDestroy(&tao);
+    MatDestroy(&shell);
+    MatDestroy(&P);
+    VecDestroy(&x);
+    VecDestroy(&v);
+    DMDestroy(&dm);
+    ad_model_free(m);
+    ad_assembly_free(a);
+}
+
+static void test_failures_of_tao(void)
+{
+    DM dm = grid(LINKS + 1, 1);
+    const bool last = rank == ranks - 1;
+    rope k = rope_of(dm);
+    Vec x = NULL;
+    DMCreateGlobalVector(dm, &x);
+    k.drifts = last;
+    fill(x, 0.1);
+    ad_model *m = ad_model_scalar(rope_energy, &k, (size_t)k.n);
+    ad_model *wide = ad_model_scalar(rope_energy, &k, (size_t)k.n + last);
+    Mat shell = NULL;
+    PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+    Tao tao = tao_of(x);
+    CHECK(ad_petsc_dm_tao(tao, dm, last ? NULL : m)
+              == (last ? PETSC_ERR_MEM : PETSC_ERR_LIB), "none on one rank");
+    CHECK(ad_petsc_dm_hessian_products(dm, last ? NULL : m, &shell)
+              == (last ? PETSC_ERR_MEM : PETSC_ERR_LIB), "no shell of none");
+    CHECK(ad_petsc_dm_tao(tao, NULL, m) == PETSC_ERR_ARG_NULL
+              && ad_petsc_dm_products(NULL, NULL, &shell)
+                 == PETSC_ERR_ARG_NULL, "no DM");
+    CHECK(ad_petsc_dm_tao(tao, dm, wide) == 0, "joins");
+    CHECK(ad_petsc_dm_tao_hessian(tao, dm, wide, NULL, NULL) == 0, "joins");
+    CHECK(TaoSolve(tao) == (last ? PETSC_ERR_ARG_SIZ : PETSC_ERR_LIB),
+          "too wide");
+    TaoDestroy(&tao);
+    tao = tao_of(x);
+    CHECK(ad_petsc_dm_tao(tao, dm, m) == 0
+              && ad_petsc_dm_tao_hessian(tao, dm, m, NULL, NULL) == 0,
+          "joins");
+    CHECK(TaoSolve(tao) == PETSC_ERR_LIB, "stops everywhere");
+    CHECK((ad_model_status(m) == ADREV_OK) == !last, "rank %d: %s", rank,
+          ad_message(ad_model_status(m)));
+    PetscPopErrorHandler();
+    TaoDestroy(&tao);
+    VecDestroy(&x);
+    DMDestroy(&dm);
+    ad_model_free(m);
+    ad_model_free(wide);
+}
+
 int main(int count, char **words)
 {
     PetscInitialize(&count, &words, NULL, NULL);
@@ -380,6 +701,13 @@ int main(int count, char **words)
     test_heat(false);
     test_heat(true);
     test_failures();
+    test_products();
+    test_reaction_by_products();
+    test_minimum(MATRIX);
+    test_minimum(PRODUCTS);
+    test_minimum(VALUES);
+    test_hessian();
+    test_failures_of_tao();
     PetscFinalize();
     return check_done("petsc_dm");
 }
