@@ -151,7 +151,9 @@ typedef struct ad_implicit_desc {
 //                of a sweep: a solve, and a tangent or adjoint of g. For second
 //                derivatives another solve and an ad_fn_hvp of g. A recorded
 //                function finds the solution again at each point, but not at
-//                that of the recording: its values there are d->x
+//                that of the recording: its values there are d->x. Directions
+//                of its Jacobian or Hessian share one solution and its factors,
+//                as many as ADREV_LANES_MOST
 //   memory       n^2 + n + q numbers, or what the solver keeps, until the
 //                statement leaves the tape
 //   threads      g and the solver may be used by all sweeps of the tape
@@ -669,17 +671,30 @@ static bool adx_implicit_second(const adx_implicit_point *at,
     return true;
 }
 
-// room: l[n], wide[n+q], zd[n+q], r[n], then that of the second derivatives
-static bool adx_implicit_at(const adx_implicit_point *at,
-                            const ad_external_point *e, ad_real room[])
+// What a call is given and asked for, along its direction r alone.
+static ad_external_point adx_along(const ad_external_point *e, size_t r)
+{
+    ad_external_point one = *e;
+    one.k = 1;
+    one.xd = e->xd == NULL ? NULL : e->xd + r * e->n;
+    one.yb = e->yb == NULL ? NULL : e->yb + r * e->m;
+    one.ybd = e->ybd == NULL ? NULL : e->ybd + r * e->m;
+    one.yd = e->yd == NULL ? NULL : e->yd + r * e->m;
+    one.xb = e->xb == NULL ? NULL : e->xb + r * e->n;
+    one.xbd = e->xbd == NULL ? NULL : e->xbd + r * e->n;
+    return one;
+}
+
+// Derivatives along one direction. room: l[n], wide[n+q], zd[n+q], r[n], then
+// that of the second derivatives
+static bool adx_implicit_along(const adx_implicit_point *at,
+                               const ad_external_point *e, ad_real room[])
 {
     const adx_implicit *c = at->c;
     ad_real *l = room;
     ad_real *wide = l + c->n;
     ad_real *zd = wide + c->n + c->q;
     ad_real *r = zd + c->n + c->q;
-    if (e->y != NULL)
-        memcpy(e->y, at->z, c->n * sizeof *e->y);
     if (e->xd != NULL && !adx_implicit_tangent(at, e->xd, zd, r))
         return false;
     if (e->yd != NULL)
@@ -693,6 +708,20 @@ static bool adx_implicit_at(const adx_implicit_point *at,
     return e->xbd == NULL || adx_implicit_second(at, e, l, zd, r + c->n);
 }
 
+static bool adx_implicit_at(const adx_implicit_point *at,
+                            const ad_external_point *e, ad_real room[])
+{
+    bool ok = true;
+    if (e->y != NULL)
+        memcpy(e->y, at->z, at->c->n * sizeof *e->y);
+    for (size_t r = 0; r < e->k && ok; r++) {
+        const ad_external_point one = adx_along(e, r);
+        ok = adx_implicit_along(at, &one, room);
+    }
+    return ok;
+}
+
+// The solution is found, and its Jacobian factored, once for all directions.
 static bool adx_implicit_replay(const void *saved, const ad_external_point *e)
 {
     const adx_implicit_call *k = *(adx_implicit_call *const *)saved;
@@ -709,7 +738,7 @@ static bool adx_implicit_replay(const void *saved, const ad_external_point *e)
 static const ad_external_rule adx_implicit_rule = {
     .name = "implicit", .pullback = adx_implicit_pullback,
     .pushforward = adx_implicit_pushforward, .destroy = adx_implicit_destroy,
-    .replay = adx_implicit_replay
+    .replay = adx_implicit_replay, .abreast = true
 };
 
 /* --- the call -------------------------------------------------------------- */

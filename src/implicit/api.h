@@ -87,7 +87,9 @@ typedef struct ad_implicit_desc {
 //                of a sweep: a solve, and a tangent or adjoint of g. For second
 //                derivatives another solve and an ad_fn_hvp of g. A recorded
 //                function finds the solution again at each point, but not at
-//                that of the recording: its values there are d->x
+//                that of the recording: its values there are d->x. Directions
+//                of its Jacobian or Hessian share one solution and its factors,
+//                as many as ADREV_LANES_MOST
 //   memory       n^2 + n + q numbers, or what the solver keeps, until the
 //                statement leaves the tape
 //   threads      g and the solver may be used by all sweeps of the tape

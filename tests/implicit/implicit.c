@@ -417,6 +417,8 @@ typedef struct solving {
     bool bent;                  // x + x^2/2: adjoints of x have tangents
 } solving;
 
+static int factored;                // by the sparse solver
+
 static bool find_solution(void *user, const ad_real p[], ad_real x[])
 {
     solving *k = user;
@@ -542,6 +544,32 @@ static void check_sweeps(solving *k, const ad_real p[Q], const ad_real v[Q],
     ad_use(NULL);
 }
 
+// Jacobian and Hessian at p are what directions give one by one. For all of them
+// the equations are solved, and the matrix is factored, twice at most: for values,
+// and for derivatives.
+static void check_abreast(ad_fn *fn, solving *k, const ad_real p[Q],
+                          const ad_real w[], const ad_real v[Q],
+                          const ad_real x[])
+{
+    const size_t n = k->s->n;
+    ad_real J[N_MOST * Q], H[Q * Q], Jv[N_MOST], hv[Q];
+    int before = k->finds, made = factored;
+    IS(ad_fn_jacobian(fn, p, J), ADREV_OK);
+    CHECK(k->finds <= before + 2, "J: %d finds", k->finds - before);
+    CHECK(!k->find || factored <= made + 2, "J: %d times factored",
+          factored - made);
+    before = k->finds;
+    IS(ad_fn_hessian(fn, p, w, H), ADREV_OK);
+    CHECK(k->finds <= before + 2, "H: %d finds", k->finds - before);
+    IS(ad_fn_jvp(fn, p, v, Jv), ADREV_OK);
+    IS(ad_fn_hvp(fn, p, w, v, hv), ADREV_OK);
+    for (size_t i = 0; i < n; i++)
+        NEAR("J", inner(Q, J + i * Q, v), Jv[i],
+             64 * EPS * (1 + fabsl((long double)x[i])));
+    for (size_t i = 0; i < Q; i++)
+        NEAR("H", inner(Q, H + i * Q, v), hv[i], 256 * EPS);
+}
+
 static void check_recorded(solving *k, const ad_real at[Q], const ad_real p[Q],
                            const ad_real v[Q], const ad_real w[])
 {
@@ -577,13 +605,13 @@ static void check_recorded(solving *k, const ad_real at[Q], const ad_real p[Q],
           - along(k, p, v, 2 * h, w) - along(k, p, v, -2 * h, w)
           - 30 * along(k, p, v, 0, w)) / (12 * h * h),
          fmaxl(1e-7L, 64 * EPS));
+    check_abreast(fn, k, p, w, v, x);
     ad_fn_free(fn);
 }
 
 /* --- solvers of the user's ---------------------------------------------------- */
 
 static int live;                    // factors that are not released
-static int factored;
 static bool refuse_factors;
 static bool refuse_solve;
 
