@@ -140,8 +140,9 @@ extern "C" {
  * empty.
  *
  * What repeats is written as loops, where they save 200 statements and more: the
- * same operations again and again, with arguments at even distances, or from a
- * table of indices or of constants. Loops nest up to three deep. Operations keep
+ * same operations again and again, with arguments at even distances, or by a
+ * table of indices, or of their differences. Constants that loops read are one
+ * array, each of them once. Loops nest up to three deep. Operations keep
  * their order, unless the code is half as long if those that wait for nothing
  * more come first; each has the same arguments, so the bits are the same. Without
  * such repetition, and with array nodes (each of which is a loop already), the
@@ -456,10 +457,11 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  *   needs   core/special core/incomplete core/beta core/cells function/program
  *           code/api
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text ADX_TABLES_HERE
- *           ADX_TABLES_ONLY ADX_TABLES_DONE adx_put_text adx_say adx_say_index
- *           adx_open_element adx_close_element adx_function_space
- *           adx_table_space adx_array_space adx_restrict_word adx_stride_type
- *           adx_infinity adx_say_literal adx_say_formula ADX_HELPER_COUNT
+ *           ADX_TABLES_ONLY ADX_TABLES_DONE ADX_LIST_WIDTH adx_put_text
+ *           adx_say adx_say_index adx_open_element adx_close_element
+ *           adx_function_space adx_table_space adx_array_space
+ *           adx_restrict_word adx_stride_type adx_infinity adx_say_literal
+ *           adx_say_element_literal adx_say_formula ADX_HELPER_COUNT
  *           adx_mark_helpers adx_are_in_dialect adx_say_helpers
  * ========================================================================== */
 
@@ -524,6 +526,8 @@ typedef struct adx_text {
         ADX_TABLES_DONE         // they are there already
     } tables;
 } adx_text;
+
+#define ADX_LIST_WIDTH 64       // of lists: columns after which a line is broken
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)
 {
@@ -654,6 +658,16 @@ static void adx_say_literal(adx_text *t, ad_real v)
     bool below = number[0] == '-';
     adx_say(t, "%s%s%s%s%s", below ? "(" : "", number, whole ? ".0" : "",
             t->single ? "f" : "", below ? ")" : "");
+}
+
+// The same among elements of a table, where the type says that it is no integer.
+static void adx_say_element_literal(adx_text *t, ad_real v)
+{
+    const bool whole = v >= -999999 && v <= 999999 && v == (ad_real)(long)v;
+    if (whole && !(v == 0 && signbit(v)))
+        adx_say(t, "%ld", (long)v);
+    else
+        adx_say_literal(t, v);
 }
 
 // Writes a word for which a dialect has another one. OpenCL has no nearbyint,
@@ -1904,6 +1918,9 @@ typedef struct adx_rolled {
     size_t loops;               // found; a nested one in each iteration
     size_t written;             // of these
     adx_node *was;              // the program's, before equal ones were joined
+    uint32_t *constant;         // [constants] the array that loops read them from
+    uint32_t *constant_at;      // [numbers] 1 + where it is there; 0: nowhere
+    size_t constants;
     bool failed;                // no memory
 } adx_rolled;
 
@@ -1921,6 +1938,8 @@ static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
     adx_drop(a, r->index_of);
     adx_drop(a, r->part_of);
     adx_drop(a, r->was);
+    adx_drop(a, r->constant);
+    adx_drop(a, r->constant_at);
     adx_drop(a, r);
 }
 
@@ -2466,14 +2485,19 @@ static adx_rolled *adx_begin_rolled(const adx_writing *k)
     r->index_of = (uint32_t *)adx_take(a, most, sizeof *r->index_of);
     r->part_of = (uint32_t *)adx_take(a, most, sizeof *r->part_of);
     r->entry_of = (uint32_t *)adx_take(a, p->nodes, sizeof *r->entry_of);
+    r->constant = (uint32_t *)adx_take(a, p->numbers, sizeof *r->constant);
+    r->constant_at = (uint32_t *)adx_take(a, p->numbers,
+                                          sizeof *r->constant_at);
     r->failed = r->root == NULL || r->entry == NULL || r->leaf_of == NULL
              || r->index_of == NULL || r->part_of == NULL
-             || r->entry_of == NULL
+             || r->entry_of == NULL || r->constant == NULL
+             || r->constant_at == NULL
              || !adx_make_room_for(a, (void **)&r->leaf, &r->leaf_room, 0,
                                    sizeof *r->leaf);
     if (!r->failed) {
         r->leaf[0] = (adx_looped){ .instances = 0 };
         memset(r->leaf_of, 0, most * sizeof *r->leaf_of);
+        memset(r->constant_at, 0, p->numbers * sizeof *r->constant_at);
     }
     return r;
 }
@@ -2805,9 +2829,11 @@ ADX_SELDOM_END
  *             loop around it, has just made: a variable
  *   carried   each reads what a statement of the iteration before has made: a
  *             variable that is set at the end of an iteration
- *   array     each reads an element of `work`, of an array of inputs or of a
- *             table of constants. The index is linear in the loop variables,
- *             plus an element of a table where it is not
+ *   array     each reads an element of `work`, of an array of inputs or of that
+ *             of the constants that loops read. The index is linear in the loop variables,
+ *             plus an element of a table where it is not; or, in one loop where
+ *             that is less text, a variable to which each iteration adds an
+ *             element of a table of differences
  *
  * All instances are looked at, so that a loop is right whatever was found.
  * Where arguments come from elsewhere in the first or last iterations, the loop
@@ -2820,7 +2846,7 @@ ADX_SELDOM_END
  *           adx_loop_name adx_argument_letter adx_say_margin adx_node_at
  *           adx_read_at adx_reads_of adx_is_result adx_name_of adx_access_of
  *           adx_cuts adx_find_cuts adx_roll_index adx_roll_stream
- *           adx_declare_table adx_say_from_table adx_say_stream
+ *           adx_declare_table adx_declare_walk adx_say_stream
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -3069,12 +3095,14 @@ typedef struct adx_roll_index {
     const adx_looped *leaf;
     const adx_roll_box *b;
     int which;
-    bool constants;             // a table of constants, not an index
+    bool constants;             // indices of the array of constants
     long base;
     long step[ADX_ROLL_DEPTH];
     bool apart[ADX_ROLL_DEPTH];
     bool table;
-    long least, most;           // of what is left without the linear part
+    bool walked;                // the table has differences
+    long least, most;           // of what stands in the table, or of an index
+                                // without its linear part
 } adx_roll_index;
 
 static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
@@ -3091,12 +3119,12 @@ static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
     }
     uint32_t x = adx_read_at(k, entry, s->which);
     if (s->constants)
-        return (long)x;
+        return (long)k->rolled->constant_at[x] - 1;
     (void)adx_array_with(k, x, &at);
     return at;
 }
 
-// What is left of an element without its linear part; of constants, which.
+// What is left of an element without its linear part.
 static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
 {
     long rest = adx_stream_at(s, t);
@@ -3105,17 +3133,52 @@ static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
     return rest;
 }
 
-static void adx_find_least(adx_roll_index *s)
+static size_t adx_digits_of(unsigned long number)
+{
+    size_t digits = 1;
+    for (; number > 9; number /= 10)
+        digits++;
+    return digits;
+}
+
+// Of the elements of a list: bounds, and how much text they are.
+typedef struct adx_list_bounds {
+    long least, most;
+    size_t text;
+} adx_list_bounds;
+
+static void adx_widen_bounds(adx_list_bounds *l, long element)
+{
+    l->least = element < l->least ? element : l->least;
+    l->most = element > l->most ? element : l->most;
+    l->text += element < 0 ? 2 + adx_digits_of(0ul - (unsigned long)element)
+                           : 1 + adx_digits_of((unsigned long)element);
+}
+
+// Decides what stands in a table of indices, and finds its bounds. (In code that
+// is compiled at once nothing is gained by less text, and a table of differences
+// takes up to a fifth more time: each index waits for the one before.)
+static void adx_find_bounds(adx_roll_index *s)
 {
     uint32_t t[ADX_ROLL_DEPTH];
     memcpy(t, s->b->low, sizeof t);
-    s->least = s->most = adx_rest_at(s, t);
-    if (s->table && !s->constants)
+    long before = adx_rest_at(s, t);
+    size_t n = 0;
+    adx_list_bounds rest = { before, before, 0 };
+    adx_list_bounds walk = { 0, 0, 0 };
+    if (s->table)
         do {
-            long rest = adx_rest_at(s, t);
-            s->least = rest < s->least ? rest : s->least;
-            s->most = rest > s->most ? rest : s->most;
+            const long now = adx_rest_at(s, t);
+            adx_widen_bounds(&rest, now);
+            adx_widen_bounds(&walk, now - before);
+            before = now;
+            n++;
         } while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
+    const size_t most = adx_digits_of((unsigned long)(rest.most - rest.least));
+    s->walked = !s->k->text->loaded && s->leaf->depth == 1
+             && walk.text < n * (most + 1);
+    s->least = s->walked ? walk.least : rest.least;
+    s->most = s->walked ? walk.most : rest.most;
 }
 
 static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
@@ -3129,7 +3192,7 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
                       k, adx_entry_at(f, t), which));
     s.base = adx_stream_at(&s, t);
     for (uint32_t l = 0; l < f->depth; l++)
-        if (!s.constants && b->high[l] - b->low[l] > 1) {
+        if (b->high[l] - b->low[l] > 1) {
             t[l]++;
             s.step[l] = adx_stream_at(&s, t) - s.base;
             t[l]--;
@@ -3147,14 +3210,22 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
         s.table = s.table || s.apart[l];
         s.step[l] = s.apart[l] ? 0 : s.step[l];
     }
-    adx_find_least(&s);
+    adx_find_bounds(&s);
     for (uint32_t l = 0; l < f->depth; l++)
         s.base -= s.step[l] * (long)b->low[l];
     return s;
 }
 
-// Names a table: of the constants or places that an argument has; `k12x`, or
-// `q12x` for what is carried into a loop. In front of functions names also say
+// Names what belongs to an argument: `12x`.
+static void adx_say_stream_name(const adx_roll_index *s)
+{
+    adx_say(s->k->text, "%lu%c", (unsigned long)adx_name_of(s->k, s->leaf),
+            s->which == ADX_READS_GUARD ? 'g'
+            : s->which == ADX_READS_OUTPUT ? 'o' : adx_argument_letter[s->which]);
+}
+
+// Names a table: of the places of what an argument reads; `k12x`, or `q12x` for
+// what is carried into a loop. In front of functions names also say
 // which function, and where the block begins.
 static void adx_say_table_name(const adx_roll_index *s, char before)
 {
@@ -3163,11 +3234,8 @@ static void adx_say_table_name(const adx_roll_index *s, char before)
         adx_say(s->k->text, "%s_%s_", s->k->text->name, s->k->what);
     for (uint32_t l = 0; apart && l < s->leaf->depth; l++)
         adx_say(s->k->text, "%lu_", (unsigned long)s->b->low[l]);
-    adx_say(s->k->text, "%c%lu%s", before,
-            (unsigned long)adx_name_of(s->k, s->leaf),
-            s->which == ADX_READS_GUARD ? "g"
-            : s->which == ADX_READS_OUTPUT ? "o"
-            : s->which == 0 ? "x" : s->which == 1 ? "y" : "z");
+    adx_say(s->k->text, "%c", before);
+    adx_say_stream_name(s);
 }
 
 // Writes the elements of the table, as many in a line as fit; `b` has those
@@ -3180,27 +3248,32 @@ static void adx_say_table_elements(const adx_roll_index *s,
     size_t line = text->bytes;
     const char *before = "\n    ";
     memcpy(t, b->low, sizeof t);
+    long last = s->walked ? adx_rest_at(s, t) : s->least;
     do {
+        const long now = adx_rest_at(s, t);
         adx_put_text(text, before, strlen(before));
-        if (s->constants)
-            adx_say_literal(text, *adx_constant_of(
-                                s->k->p, (uint32_t)adx_stream_at(s, t)));
-        else
-            adx_say_index(text, "", (size_t)(adx_rest_at(s, t) - s->least), "");
-        bool full = text->bytes - line > 70;
+        adx_say_index(text, now < last ? "-" : "",
+                      (size_t)(now < last ? last - now : now - last), "");
+        last = s->walked ? now : last;
+        bool full = text->bytes - line > ADX_LIST_WIDTH;
         before = full ? ",\n    " : ",";
         line = full ? text->bytes : line;
     } while (adx_next_instance(s->leaf->depth, t, b->low, b->high));
 }
 
-// Declares the table of a stream, if it has one.
-static void adx_declare_table(const adx_roll_index *s, char before)
+static const char *adx_element_type(const adx_roll_index *s)
+{
+    if (s->walked)
+        return s->least >= -127 && s->most <= 127 ? "signed char"
+             : s->least >= -32767 && s->most <= 32767 ? "short" : "long";
+    return s->most - s->least <= 0xffff ? "unsigned short" : "long";
+}
+
+static void adx_put_table(const adx_roll_index *s, char before)
 {
     adx_text *text = s->k->text;
     adx_roll_box b = *s->b;
     size_t n = 1;
-    if (!s->table || text->tables == ADX_TABLES_DONE)
-        return;
     for (uint32_t l = 0; l < s->leaf->depth; l++) {
         if (!s->apart[l])
             b.high[l] = b.low[l] + 1;
@@ -3209,8 +3282,7 @@ static void adx_declare_table(const adx_roll_index *s, char before)
     bool muted = text->muted;
     text->muted = false;
     adx_say_margin(s->k, s->b->depth);
-    adx_say(text, "%s%s ", adx_table_space(text), s->constants ? text->real
-            : s->most - s->least <= 0xffff ? "unsigned short" : "long");
+    adx_say(text, "%s%s ", adx_table_space(text), adx_element_type(s));
     adx_say_table_name(s, before);
     adx_say(text, "[%lu] = {", (unsigned long)n);
     adx_say_table_elements(s, &b);
@@ -3246,6 +3318,34 @@ static void adx_say_from_table(const adx_roll_index *s, char before)
     adx_say(text, "]");
 }
 
+// Declares the table of a stream, if it has one, and goes on to the next index.
+static void adx_declare_table(const adx_roll_index *s, char before)
+{
+    adx_text *text = s->k->text;
+    if (s->table && text->tables != ADX_TABLES_DONE)
+        adx_put_table(s, before);
+    if (!s->walked)
+        return;
+    adx_say_margin(s->k, s->b->depth);
+    adx_say(text, "w");
+    adx_say_stream_name(s);
+    adx_say(text, " += ");
+    adx_say_from_table(s, before);
+    adx_say(text, ";\n");
+}
+
+// Declares the variable to which a table of differences is added, before its
+// loop.
+static void adx_declare_walk(const adx_roll_index *s)
+{
+    if (!s->walked)
+        return;
+    adx_say_margin(s->k, s->b->depth - 1);
+    adx_say(s->k->text, "    long w");
+    adx_say_stream_name(s);
+    adx_say(s->k->text, " = %ld;\n", s->base);
+}
+
 // Writes the number that an instance has.
 static void adx_say_stream(const adx_roll_index *s, char before)
 {
@@ -3257,6 +3357,11 @@ static void adx_say_stream(const adx_roll_index *s, char before)
     uint32_t begin = 0;
     while (begin + 1 < s->leaf->depth && s->step[begin] == 0)
         begin++;
+    if (s->walked) {
+        adx_say(text, "w");
+        adx_say_stream_name(s);
+        return;
+    }
     if (s->table)
         adx_say_from_table(s, before);
     else if (s->step[begin] < 0 && base > 0) {      // 9 - i, not -i + 9
@@ -3289,10 +3394,37 @@ ADX_SELDOM_END
  *
  *   needs   function/program code/text code/layout code/statements
  *           code/repeats code/order code/access
- *   offers  adx_begin_loops adx_rolled_text adx_say_roots
+ *   offers  adx_say_constants adx_begin_loops adx_rolled_text adx_say_roots
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
+
+/* --- constants ------------------------------------------------------------ */
+
+static void adx_say_constants_name(const adx_writing *k)
+{
+    adx_say(k->text, "%s_%s_constants", k->text->name, k->what);
+}
+
+// Declares the array of the constants that loops read, if there are any.
+static void adx_say_constants(const adx_writing *k)
+{
+    adx_text *t = k->text;
+    if (k->rolled == NULL || k->rolled->constants == 0)
+        return;
+    adx_say(t, "%s%s ", adx_table_space(t), t->real);
+    adx_say_constants_name(k);
+    adx_say(t, "[%lu] = {", (unsigned long)k->rolled->constants);
+    size_t line = t->bytes;
+    for (size_t i = 0; i < k->rolled->constants; i++) {
+        const bool begins = i == 0 || t->bytes - line > ADX_LIST_WIDTH;
+        adx_say(t, "%s%s", i > 0 ? "," : "", begins ? "\n    " : "");
+        line = begins ? t->bytes : line;
+        adx_say_element_literal(t, *adx_constant_of(k->p,
+                                                    k->rolled->constant[i]));
+    }
+    adx_say(t, "\n};\n");
+}
 
 /* --- statements ----------------------------------------------------------- */
 
@@ -3319,12 +3451,13 @@ static void adx_say_access(const adx_instance *s, int which,
     } else {
         adx_roll_index stream = adx_roll_stream(k, s->leaf, s->b, which);
         if (stream.constants) {
-            adx_say_from_table(&stream, before);
-            return;
-        }
-        adx_open_element(k->text, adx_array_with(k, a->number, &at));
+            adx_say_constants_name(k);
+            adx_say(k->text, "[");
+        } else
+            adx_open_element(k->text, adx_array_with(k, a->number, &at));
         adx_say_stream(&stream, before);
-        adx_say(k->text, "%s", adx_close_element(k->text));
+        adx_say(k->text, "%s", stream.constants ? "]"
+                                                : adx_close_element(k->text));
     }
 }
 
@@ -3442,6 +3575,16 @@ static void adx_say_leaf(const adx_instance *s)
 
 /* --- what has to be in work ---------------------------------------------- */
 
+// A constant that loops read with others gets a place among them.
+static void adx_note_constant(adx_writing *k, uint32_t x)
+{
+    adx_rolled *r = k->rolled;
+    if (!adx_is_constant_number(k->p, x) || r->constant_at[x] > 0)
+        return;
+    r->constant[r->constants++] = x;
+    r->constant_at[x] = (uint32_t)r->constants;
+}
+
 // A number is read from memory, or by a statement of that part.
 static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
                           bool memory)
@@ -3475,10 +3618,11 @@ static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
     }
     memcpy(t, s->b->low, sizeof t);
     if (a.way == ADX_ROLL_array)
-        do
-            adx_note_use(s->k, adx_read_at(s->k, adx_entry_at(s->leaf, t),
-                                            which), part, true);
-        while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
+        do {
+            uint32_t x = adx_read_at(s->k, adx_entry_at(s->leaf, t), which);
+            adx_note_constant(s->k, x);
+            adx_note_use(s->k, x, part, true);
+        } while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
 }
 
 /* --- loops ---------------------------------------------------------------- */
@@ -3514,6 +3658,31 @@ static void adx_say_carried(adx_writing *k, uint32_t item,
                             k, &r->leaf[access.leaf]));
             adx_say(k->text, ";\n");
         }
+    }
+}
+
+static void adx_say_walk(const adx_writing *k, const adx_looped *f,
+                         const adx_roll_box *b, int which)
+{
+    const adx_roll_index s = adx_roll_stream(k, f, b, which);
+    adx_declare_walk(&s);
+}
+
+// Declares what the statements of a body walk by.
+static void adx_say_walks(adx_writing *k, uint32_t item, const adx_roll_box *b)
+{
+    const adx_rolled *r = k->rolled;
+    for (uint32_t i = 0; i < r->item[item].items; i++) {
+        const uint32_t leaf = r->item[r->list[r->item[item].body + i]].leaf;
+        const adx_looped *f = &r->leaf[leaf];
+        for (int a = 0; leaf > 0 && a < adx_reads_of(k, f); a++)
+            if (adx_access_of(k, f, a, b).way == ADX_ROLL_array)
+                adx_say_walk(k, f, b, a);
+        const adx_node *node = adx_node_at(k, f->first);
+        if (leaf > 0 && node == NULL)
+            adx_say_walk(k, f, b, ADX_READS_OUTPUT);
+        else if (leaf > 0 && node->op == ADX_OP_guard)
+            adx_say_walk(k, f, b, ADX_READS_GUARD);
     }
 }
 
@@ -3569,6 +3738,7 @@ static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
             adx_say_margin(k, level);
             adx_say(t, "    long %s;\n", name);
             adx_say_carried(k, item, &piece, true);
+            adx_say_walks(k, item, &piece);
             adx_say_margin(k, level);
             adx_say(t, "    for (%s = %lu; %s < %lu; %s++) {\n", name,
                     (unsigned long)piece.low[level], name,
@@ -3781,8 +3951,6 @@ ADX_SELDOM_END
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
-
-#define ADX_LIST_WIDTH 64       // columns after which a line is broken
 
 typedef struct adx_initialiser {
     adx_text *t;
@@ -4410,7 +4578,7 @@ ADX_SELDOM_END
  * them, and kernels, which call them for one point a work item.
  *
  *   needs   tape/memory function/pattern code/api code/text code/layout
- *           code/lists code/bodies code/checks
+ *           code/loops code/lists code/bodies code/checks
  *   offers  adx_declare_function adx_say_function
  * ========================================================================== */
 
@@ -4642,6 +4810,7 @@ static void adx_say_opening(adx_writing *k)
 // Writes the whole function, in this order:
 //
 //     the pattern of a sparse matrix
+//     the constants that its loops read
 //     its parts, if it is split
 //     #define f_value_WORK 12
 //     int f_value(const double *restrict x, ...)
@@ -4665,6 +4834,7 @@ static void adx_say_function(adx_writing *k)
             && k->p->outputs > 0;
     if (k->entries != NULL)
         adx_say_pattern(k);
+    adx_say_constants(k);
     if (t->dialect != ADREV_C99)
         adx_say_tables(k);
     for (size_t part = 0; k->parts > 1 && part < k->parts; part++)

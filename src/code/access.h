@@ -10,9 +10,11 @@
  *             loop around it, has just made: a variable
  *   carried   each reads what a statement of the iteration before has made: a
  *             variable that is set at the end of an iteration
- *   array     each reads an element of `work`, of an array of inputs or of a
- *             table of constants. The index is linear in the loop variables,
- *             plus an element of a table where it is not
+ *   array     each reads an element of `work`, of an array of inputs or of that
+ *             of the constants that loops read. The index is linear in the loop variables,
+ *             plus an element of a table where it is not; or, in one loop where
+ *             that is less text, a variable to which each iteration adds an
+ *             element of a table of differences
  *
  * All instances are looked at, so that a loop is right whatever was found.
  * Where arguments come from elsewhere in the first or last iterations, the loop
@@ -25,7 +27,7 @@
  *           adx_loop_name adx_argument_letter adx_say_margin adx_node_at
  *           adx_read_at adx_reads_of adx_is_result adx_name_of adx_access_of
  *           adx_cuts adx_find_cuts adx_roll_index adx_roll_stream
- *           adx_declare_table adx_say_from_table adx_say_stream
+ *           adx_declare_table adx_declare_walk adx_say_stream
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -274,12 +276,14 @@ typedef struct adx_roll_index {
     const adx_looped *leaf;
     const adx_roll_box *b;
     int which;
-    bool constants;             // a table of constants, not an index
+    bool constants;             // indices of the array of constants
     long base;
     long step[ADX_ROLL_DEPTH];
     bool apart[ADX_ROLL_DEPTH];
     bool table;
-    long least, most;           // of what is left without the linear part
+    bool walked;                // the table has differences
+    long least, most;           // of what stands in the table, or of an index
+                                // without its linear part
 } adx_roll_index;
 
 static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
@@ -296,12 +300,12 @@ static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
     }
     uint32_t x = adx_read_at(k, entry, s->which);
     if (s->constants)
-        return (long)x;
+        return (long)k->rolled->constant_at[x] - 1;
     (void)adx_array_with(k, x, &at);
     return at;
 }
 
-// What is left of an element without its linear part; of constants, which.
+// What is left of an element without its linear part.
 static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
 {
     long rest = adx_stream_at(s, t);
@@ -310,17 +314,52 @@ static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
     return rest;
 }
 
-static void adx_find_least(adx_roll_index *s)
+static size_t adx_digits_of(unsigned long number)
+{
+    size_t digits = 1;
+    for (; number > 9; number /= 10)
+        digits++;
+    return digits;
+}
+
+// Of the elements of a list: bounds, and how much text they are.
+typedef struct adx_list_bounds {
+    long least, most;
+    size_t text;
+} adx_list_bounds;
+
+static void adx_widen_bounds(adx_list_bounds *l, long element)
+{
+    l->least = element < l->least ? element : l->least;
+    l->most = element > l->most ? element : l->most;
+    l->text += element < 0 ? 2 + adx_digits_of(0ul - (unsigned long)element)
+                           : 1 + adx_digits_of((unsigned long)element);
+}
+
+// Decides what stands in a table of indices, and finds its bounds. (In code that
+// is compiled at once nothing is gained by less text, and a table of differences
+// takes up to a fifth more time: each index waits for the one before.)
+static void adx_find_bounds(adx_roll_index *s)
 {
     uint32_t t[ADX_ROLL_DEPTH];
     memcpy(t, s->b->low, sizeof t);
-    s->least = s->most = adx_rest_at(s, t);
-    if (s->table && !s->constants)
+    long before = adx_rest_at(s, t);
+    size_t n = 0;
+    adx_list_bounds rest = { before, before, 0 };
+    adx_list_bounds walk = { 0, 0, 0 };
+    if (s->table)
         do {
-            long rest = adx_rest_at(s, t);
-            s->least = rest < s->least ? rest : s->least;
-            s->most = rest > s->most ? rest : s->most;
+            const long now = adx_rest_at(s, t);
+            adx_widen_bounds(&rest, now);
+            adx_widen_bounds(&walk, now - before);
+            before = now;
+            n++;
         } while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
+    const size_t most = adx_digits_of((unsigned long)(rest.most - rest.least));
+    s->walked = !s->k->text->loaded && s->leaf->depth == 1
+             && walk.text < n * (most + 1);
+    s->least = s->walked ? walk.least : rest.least;
+    s->most = s->walked ? walk.most : rest.most;
 }
 
 static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
@@ -334,7 +373,7 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
                       k, adx_entry_at(f, t), which));
     s.base = adx_stream_at(&s, t);
     for (uint32_t l = 0; l < f->depth; l++)
-        if (!s.constants && b->high[l] - b->low[l] > 1) {
+        if (b->high[l] - b->low[l] > 1) {
             t[l]++;
             s.step[l] = adx_stream_at(&s, t) - s.base;
             t[l]--;
@@ -352,14 +391,22 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
         s.table = s.table || s.apart[l];
         s.step[l] = s.apart[l] ? 0 : s.step[l];
     }
-    adx_find_least(&s);
+    adx_find_bounds(&s);
     for (uint32_t l = 0; l < f->depth; l++)
         s.base -= s.step[l] * (long)b->low[l];
     return s;
 }
 
-// Names a table: of the constants or places that an argument has; `k12x`, or
-// `q12x` for what is carried into a loop. In front of functions names also say
+// Names what belongs to an argument: `12x`.
+static void adx_say_stream_name(const adx_roll_index *s)
+{
+    adx_say(s->k->text, "%lu%c", (unsigned long)adx_name_of(s->k, s->leaf),
+            s->which == ADX_READS_GUARD ? 'g'
+            : s->which == ADX_READS_OUTPUT ? 'o' : adx_argument_letter[s->which]);
+}
+
+// Names a table: of the places of what an argument reads; `k12x`, or `q12x` for
+// what is carried into a loop. In front of functions names also say
 // which function, and where the block begins.
 static void adx_say_table_name(const adx_roll_index *s, char before)
 {
@@ -368,11 +415,8 @@ static void adx_say_table_name(const adx_roll_index *s, char before)
         adx_say(s->k->text, "%s_%s_", s->k->text->name, s->k->what);
     for (uint32_t l = 0; apart && l < s->leaf->depth; l++)
         adx_say(s->k->text, "%lu_", (unsigned long)s->b->low[l]);
-    adx_say(s->k->text, "%c%lu%s", before,
-            (unsigned long)adx_name_of(s->k, s->leaf),
-            s->which == ADX_READS_GUARD ? "g"
-            : s->which == ADX_READS_OUTPUT ? "o"
-            : s->which == 0 ? "x" : s->which == 1 ? "y" : "z");
+    adx_say(s->k->text, "%c", before);
+    adx_say_stream_name(s);
 }
 
 // Writes the elements of the table, as many in a line as fit; `b` has those
@@ -385,27 +429,32 @@ static void adx_say_table_elements(const adx_roll_index *s,
     size_t line = text->bytes;
     const char *before = "\n    ";
     memcpy(t, b->low, sizeof t);
+    long last = s->walked ? adx_rest_at(s, t) : s->least;
     do {
+        const long now = adx_rest_at(s, t);
         adx_put_text(text, before, strlen(before));
-        if (s->constants)
-            adx_say_literal(text, *adx_constant_of(
-                                s->k->p, (uint32_t)adx_stream_at(s, t)));
-        else
-            adx_say_index(text, "", (size_t)(adx_rest_at(s, t) - s->least), "");
-        bool full = text->bytes - line > 70;
+        adx_say_index(text, now < last ? "-" : "",
+                      (size_t)(now < last ? last - now : now - last), "");
+        last = s->walked ? now : last;
+        bool full = text->bytes - line > ADX_LIST_WIDTH;
         before = full ? ",\n    " : ",";
         line = full ? text->bytes : line;
     } while (adx_next_instance(s->leaf->depth, t, b->low, b->high));
 }
 
-// Declares the table of a stream, if it has one.
-static void adx_declare_table(const adx_roll_index *s, char before)
+static const char *adx_element_type(const adx_roll_index *s)
+{
+    if (s->walked)
+        return s->least >= -127 && s->most <= 127 ? "signed char"
+             : s->least >= -32767 && s->most <= 32767 ? "short" : "long";
+    return s->most - s->least <= 0xffff ? "unsigned short" : "long";
+}
+
+static void adx_put_table(const adx_roll_index *s, char before)
 {
     adx_text *text = s->k->text;
     adx_roll_box b = *s->b;
     size_t n = 1;
-    if (!s->table || text->tables == ADX_TABLES_DONE)
-        return;
     for (uint32_t l = 0; l < s->leaf->depth; l++) {
         if (!s->apart[l])
             b.high[l] = b.low[l] + 1;
@@ -414,8 +463,7 @@ static void adx_declare_table(const adx_roll_index *s, char before)
     bool muted = text->muted;
     text->muted = false;
     adx_say_margin(s->k, s->b->depth);
-    adx_say(text, "%s%s ", adx_table_space(text), s->constants ? text->real
-            : s->most - s->least <= 0xffff ? "unsigned short" : "long");
+    adx_say(text, "%s%s ", adx_table_space(text), adx_element_type(s));
     adx_say_table_name(s, before);
     adx_say(text, "[%lu] = {", (unsigned long)n);
     adx_say_table_elements(s, &b);
@@ -451,6 +499,34 @@ static void adx_say_from_table(const adx_roll_index *s, char before)
     adx_say(text, "]");
 }
 
+// Declares the table of a stream, if it has one, and goes on to the next index.
+static void adx_declare_table(const adx_roll_index *s, char before)
+{
+    adx_text *text = s->k->text;
+    if (s->table && text->tables != ADX_TABLES_DONE)
+        adx_put_table(s, before);
+    if (!s->walked)
+        return;
+    adx_say_margin(s->k, s->b->depth);
+    adx_say(text, "w");
+    adx_say_stream_name(s);
+    adx_say(text, " += ");
+    adx_say_from_table(s, before);
+    adx_say(text, ";\n");
+}
+
+// Declares the variable to which a table of differences is added, before its
+// loop.
+static void adx_declare_walk(const adx_roll_index *s)
+{
+    if (!s->walked)
+        return;
+    adx_say_margin(s->k, s->b->depth - 1);
+    adx_say(s->k->text, "    long w");
+    adx_say_stream_name(s);
+    adx_say(s->k->text, " = %ld;\n", s->base);
+}
+
 // Writes the number that an instance has.
 static void adx_say_stream(const adx_roll_index *s, char before)
 {
@@ -462,6 +538,11 @@ static void adx_say_stream(const adx_roll_index *s, char before)
     uint32_t begin = 0;
     while (begin + 1 < s->leaf->depth && s->step[begin] == 0)
         begin++;
+    if (s->walked) {
+        adx_say(text, "w");
+        adx_say_stream_name(s);
+        return;
+    }
     if (s->table)
         adx_say_from_table(s, before);
     else if (s->step[begin] < 0 && base > 0) {      // 9 - i, not -i + 9

@@ -10,7 +10,7 @@
  * them, and kernels, which call them for one point a work item.
  *
  *   needs   tape/memory function/pattern code/api code/text code/layout
- *           code/lists code/bodies code/checks
+ *           code/loops code/lists code/bodies code/checks
  *   offers  adx_declare_function adx_say_function
  * ========================================================================== */
 
@@ -242,6 +242,7 @@ static void adx_say_opening(adx_writing *k)
 // Writes the whole function, in this order:
 //
 //     the pattern of a sparse matrix
+//     the constants that its loops read
 //     its parts, if it is split
 //     #define f_value_WORK 12
 //     int f_value(const double *restrict x, ...)
@@ -265,6 +266,7 @@ static void adx_say_function(adx_writing *k)
             && k->p->outputs > 0;
     if (k->entries != NULL)
         adx_say_pattern(k);
+    adx_say_constants(k);
     if (t->dialect != ADREV_C99)
         adx_say_tables(k);
     for (size_t part = 0; k->parts > 1 && part < k->parts; part++)

@@ -17,8 +17,6 @@
 
 ADX_SELDOM_BEGIN
 
-#define ADX_LIST_WIDTH 64       // columns after which a line is broken
-
 typedef struct adx_initialiser {
     adx_text *t;
     const uint32_t *v;

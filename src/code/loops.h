@@ -8,10 +8,37 @@
  *
  *   needs   function/program code/text code/layout code/statements
  *           code/repeats code/order code/access
- *   offers  adx_begin_loops adx_rolled_text adx_say_roots
+ *   offers  adx_say_constants adx_begin_loops adx_rolled_text adx_say_roots
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
+
+/* --- constants ------------------------------------------------------------ */
+
+static void adx_say_constants_name(const adx_writing *k)
+{
+    adx_say(k->text, "%s_%s_constants", k->text->name, k->what);
+}
+
+// Declares the array of the constants that loops read, if there are any.
+static void adx_say_constants(const adx_writing *k)
+{
+    adx_text *t = k->text;
+    if (k->rolled == NULL || k->rolled->constants == 0)
+        return;
+    adx_say(t, "%s%s ", adx_table_space(t), t->real);
+    adx_say_constants_name(k);
+    adx_say(t, "[%lu] = {", (unsigned long)k->rolled->constants);
+    size_t line = t->bytes;
+    for (size_t i = 0; i < k->rolled->constants; i++) {
+        const bool begins = i == 0 || t->bytes - line > ADX_LIST_WIDTH;
+        adx_say(t, "%s%s", i > 0 ? "," : "", begins ? "\n    " : "");
+        line = begins ? t->bytes : line;
+        adx_say_element_literal(t, *adx_constant_of(k->p,
+                                                    k->rolled->constant[i]));
+    }
+    adx_say(t, "\n};\n");
+}
 
 /* --- statements ----------------------------------------------------------- */
 
@@ -38,12 +65,13 @@ static void adx_say_access(const adx_instance *s, int which,
     } else {
         adx_roll_index stream = adx_roll_stream(k, s->leaf, s->b, which);
         if (stream.constants) {
-            adx_say_from_table(&stream, before);
-            return;
-        }
-        adx_open_element(k->text, adx_array_with(k, a->number, &at));
+            adx_say_constants_name(k);
+            adx_say(k->text, "[");
+        } else
+            adx_open_element(k->text, adx_array_with(k, a->number, &at));
         adx_say_stream(&stream, before);
-        adx_say(k->text, "%s", adx_close_element(k->text));
+        adx_say(k->text, "%s", stream.constants ? "]"
+                                                : adx_close_element(k->text));
     }
 }
 
@@ -161,6 +189,16 @@ static void adx_say_leaf(const adx_instance *s)
 
 /* --- what has to be in work ---------------------------------------------- */
 
+// A constant that loops read with others gets a place among them.
+static void adx_note_constant(adx_writing *k, uint32_t x)
+{
+    adx_rolled *r = k->rolled;
+    if (!adx_is_constant_number(k->p, x) || r->constant_at[x] > 0)
+        return;
+    r->constant[r->constants++] = x;
+    r->constant_at[x] = (uint32_t)r->constants;
+}
+
 // A number is read from memory, or by a statement of that part.
 static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
                           bool memory)
@@ -194,10 +232,11 @@ static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
     }
     memcpy(t, s->b->low, sizeof t);
     if (a.way == ADX_ROLL_array)
-        do
-            adx_note_use(s->k, adx_read_at(s->k, adx_entry_at(s->leaf, t),
-                                            which), part, true);
-        while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
+        do {
+            uint32_t x = adx_read_at(s->k, adx_entry_at(s->leaf, t), which);
+            adx_note_constant(s->k, x);
+            adx_note_use(s->k, x, part, true);
+        } while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
 }
 
 /* --- loops ---------------------------------------------------------------- */
@@ -233,6 +272,31 @@ static void adx_say_carried(adx_writing *k, uint32_t item,
                             k, &r->leaf[access.leaf]));
             adx_say(k->text, ";\n");
         }
+    }
+}
+
+static void adx_say_walk(const adx_writing *k, const adx_looped *f,
+                         const adx_roll_box *b, int which)
+{
+    const adx_roll_index s = adx_roll_stream(k, f, b, which);
+    adx_declare_walk(&s);
+}
+
+// Declares what the statements of a body walk by.
+static void adx_say_walks(adx_writing *k, uint32_t item, const adx_roll_box *b)
+{
+    const adx_rolled *r = k->rolled;
+    for (uint32_t i = 0; i < r->item[item].items; i++) {
+        const uint32_t leaf = r->item[r->list[r->item[item].body + i]].leaf;
+        const adx_looped *f = &r->leaf[leaf];
+        for (int a = 0; leaf > 0 && a < adx_reads_of(k, f); a++)
+            if (adx_access_of(k, f, a, b).way == ADX_ROLL_array)
+                adx_say_walk(k, f, b, a);
+        const adx_node *node = adx_node_at(k, f->first);
+        if (leaf > 0 && node == NULL)
+            adx_say_walk(k, f, b, ADX_READS_OUTPUT);
+        else if (leaf > 0 && node->op == ADX_OP_guard)
+            adx_say_walk(k, f, b, ADX_READS_GUARD);
     }
 }
 
@@ -288,6 +352,7 @@ static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
             adx_say_margin(k, level);
             adx_say(t, "    long %s;\n", name);
             adx_say_carried(k, item, &piece, true);
+            adx_say_walks(k, item, &piece);
             adx_say_margin(k, level);
             adx_say(t, "    for (%s = %lu; %s < %lu; %s++) {\n", name,
                     (unsigned long)piece.low[level], name,

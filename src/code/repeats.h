@@ -80,6 +80,9 @@ typedef struct adx_rolled {
     size_t loops;               // found; a nested one in each iteration
     size_t written;             // of these
     adx_node *was;              // the program's, before equal ones were joined
+    uint32_t *constant;         // [constants] the array that loops read them from
+    uint32_t *constant_at;      // [numbers] 1 + where it is there; 0: nowhere
+    size_t constants;
     bool failed;                // no memory
 } adx_rolled;
 
@@ -97,6 +100,8 @@ static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
     adx_drop(a, r->index_of);
     adx_drop(a, r->part_of);
     adx_drop(a, r->was);
+    adx_drop(a, r->constant);
+    adx_drop(a, r->constant_at);
     adx_drop(a, r);
 }
 
@@ -642,14 +647,19 @@ static adx_rolled *adx_begin_rolled(const adx_writing *k)
     r->index_of = (uint32_t *)adx_take(a, most, sizeof *r->index_of);
     r->part_of = (uint32_t *)adx_take(a, most, sizeof *r->part_of);
     r->entry_of = (uint32_t *)adx_take(a, p->nodes, sizeof *r->entry_of);
+    r->constant = (uint32_t *)adx_take(a, p->numbers, sizeof *r->constant);
+    r->constant_at = (uint32_t *)adx_take(a, p->numbers,
+                                          sizeof *r->constant_at);
     r->failed = r->root == NULL || r->entry == NULL || r->leaf_of == NULL
              || r->index_of == NULL || r->part_of == NULL
-             || r->entry_of == NULL
+             || r->entry_of == NULL || r->constant == NULL
+             || r->constant_at == NULL
              || !adx_make_room_for(a, (void **)&r->leaf, &r->leaf_room, 0,
                                    sizeof *r->leaf);
     if (!r->failed) {
         r->leaf[0] = (adx_looped){ .instances = 0 };
         memset(r->leaf_of, 0, most * sizeof *r->leaf_of);
+        memset(r->constant_at, 0, p->numbers * sizeof *r->constant_at);
     }
     return r;
 }

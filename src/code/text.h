@@ -8,10 +8,11 @@
  *   needs   core/special core/incomplete core/beta core/cells function/program
  *           code/api
  *   offers  adx_bytes adx_put_bytes adx_put_word adx_text ADX_TABLES_HERE
- *           ADX_TABLES_ONLY ADX_TABLES_DONE adx_put_text adx_say adx_say_index
- *           adx_open_element adx_close_element adx_function_space
- *           adx_table_space adx_array_space adx_restrict_word adx_stride_type
- *           adx_infinity adx_say_literal adx_say_formula ADX_HELPER_COUNT
+ *           ADX_TABLES_ONLY ADX_TABLES_DONE ADX_LIST_WIDTH adx_put_text
+ *           adx_say adx_say_index adx_open_element adx_close_element
+ *           adx_function_space adx_table_space adx_array_space
+ *           adx_restrict_word adx_stride_type adx_infinity adx_say_literal
+ *           adx_say_element_literal adx_say_formula ADX_HELPER_COUNT
  *           adx_mark_helpers adx_are_in_dialect adx_say_helpers
  * ========================================================================== */
 
@@ -76,6 +77,8 @@ typedef struct adx_text {
         ADX_TABLES_DONE         // they are there already
     } tables;
 } adx_text;
+
+#define ADX_LIST_WIDTH 64       // of lists: columns after which a line is broken
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)
 {
@@ -206,6 +209,16 @@ static void adx_say_literal(adx_text *t, ad_real v)
     bool below = number[0] == '-';
     adx_say(t, "%s%s%s%s%s", below ? "(" : "", number, whole ? ".0" : "",
             t->single ? "f" : "", below ? ")" : "");
+}
+
+// The same among elements of a table, where the type says that it is no integer.
+static void adx_say_element_literal(adx_text *t, ad_real v)
+{
+    const bool whole = v >= -999999 && v <= 999999 && v == (ad_real)(long)v;
+    if (whole && !(v == 0 && signbit(v)))
+        adx_say(t, "%ld", (long)v);
+    else
+        adx_say_literal(t, v);
 }
 
 // Writes a word for which a dialect has another one. OpenCL has no nearbyint,

@@ -135,6 +135,20 @@ static void unordered(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = s;
 }
 
+// Constants of all kinds in no order: the angle of one says which zero it is.
+static void kinds(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    static const double kind[] = { -0.0, 3, 0.1, -7, 0, 1234567, -1e300, 2.5,
+                                   -999999, 1e-310, 4294967296.0 };
+    const size_t n = *(const size_t *)ctx;
+    const ad_rev below = ad_rec(ad_sub(-1, ad_sqr(x[0])));
+    ad_rev s = { 0 };
+    for (uint32_t i = 0; i < n; i++)
+        ad_acc(&s, ad_mul(ad_atan2(kind[(i * 2654435761u >> 7) % 11], below),
+                          ad_mul(x[1 + (i * 40503u >> 5) % (n - 1)], x[i])));
+    y[0] = s;
+}
+
 // Here a sum is read on its way, by what is added to it.
 static void compound(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -578,7 +592,7 @@ static void test_large(void)
 {
     static size_t large = LONG;
     static sample many = { LONG, LONG / 10 };
-    static const size_t most[] = { 4000, 20000, 15000, 20000, 10000, 350000 };
+    static const size_t most[] = { 4000, 20000, 15000, 20000, 10000, 200000 };
     program p[] = {
         { .name = "chain", .f = rosenbrock, .ctx = &large, .n = LONG, .m = 1,
           .functions = ADREV_C_VJP },
@@ -610,7 +624,7 @@ static void test_large(void)
 // Small ones with all functions.
 static void test_small(void)
 {
-    static size_t size[] = { 200, 400, 300, 150, 1000 };
+    static size_t size[] = { 200, 400, 300, 150, 1000, 500 };
     static sample some = { 2000, 300 };
     const unsigned some_of = ADREV_C_VALUE | ADREV_C_GRADIENT | ADREV_C_HVP;
     program p[] = {
@@ -630,6 +644,8 @@ static void test_small(void)
           .functions = ADREV_C_GRADIENT },
         { .name = "parts", .f = bratu, .ctx = &size[1], .n = 400, .m = 400,
           .split = 30, .functions = ALL },
+        { .name = "kinds", .f = kinds, .ctx = &size[5], .n = 500, .m = 1,
+          .functions = some_of },
     };
     enum { N = sizeof p / sizeof *p };
     begin_file();
