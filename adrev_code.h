@@ -58,9 +58,7 @@
  *   code/loops        loops for what repeats
  *   code/lists        lists of integers as initialisers
  *   code/bodies       what stands in a C function
- *   code/checks       whether results are finite
  *   code/functions    a C function; kernels of OpenCL and CUDA
- *   code/phases       a block cut at calls of the math library
  *   code/blocks       loops over points and steps, for machine code
  *   code/wanted       which functions, and their programs
  *   code/casadi       CasADi's entry points
@@ -4430,17 +4428,28 @@ static void adx_say_results(adx_writing *k)
 
 ADX_SELDOM_END
 
-/* === code/checks ============================================================
- * For ad_fn_compile: code that looks whether results are finite before it writes
- * them. If they are not, the function returns -1, and the replay says what is
- * wrong.
+/* === code/functions =========================================================
+ * A whole C function, with the pattern of a sparse matrix in front of it, or its
+ * declaration. Compilers take too long for very long functions, so the nodes of
+ * a long one are split into several C functions, f_value_0, f_value_1 ..., which
+ * f_value calls one after the other.
+ *
+ * Code for devices (OpenCL, CUDA) has more than functions: tables in front of
+ * them, and kernels, which call them for one point a work item.
+ *
+ * At the beginning of this room are the checks that compiled functions have.
  *
  *   needs   tape/memory core/cells function/program function/copy
- *           function/functions code/text code/layout
- *   offers  adx_has_check adx_say_sum adx_say_check
+ *           function/functions function/pattern code/api code/text code/layout
+ *           code/loops code/lists code/bodies
+ *   offers  adx_has_check adx_say_sum adx_declare_function adx_say_function
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
+
+/* --- checks -----------------------------------------------------------------
+ * For ad_fn_compile: code that looks whether results are finite before it writes
+ * them. If they are not, the function returns -1, and the replay says what is wrong. */
 
 // Whether the function looks at its results before it writes them. A caller
 // that reads what has just been written has to wait for it.
@@ -4565,24 +4574,6 @@ static void adx_say_check(adx_writing *k)
     adx_say(k->text, ";\n    if (%sall - all != 0)\n        return -1;\n",
             small ? "!small && " : "");
 }
-
-ADX_SELDOM_END
-
-/* === code/functions =========================================================
- * A whole C function, with the pattern of a sparse matrix in front of it, or its
- * declaration. Compilers take too long for very long functions, so the nodes of
- * a long one are split into several C functions, f_value_0, f_value_1 ..., which
- * f_value calls one after the other.
- *
- * Code for devices (OpenCL, CUDA) has more than functions: tables in front of
- * them, and kernels, which call them for one point a work item.
- *
- *   needs   tape/memory function/pattern code/api code/text code/layout
- *           code/loops code/lists code/bodies code/checks
- *   offers  adx_declare_function adx_say_function
- * ========================================================================== */
-
-ADX_SELDOM_BEGIN
 
 /* --- kernels -------------------------------------------------------------- */
 
@@ -4862,21 +4853,26 @@ static void adx_say_function(adx_writing *k)
 
 ADX_SELDOM_END
 
-/* === code/phases ============================================================
+/* === code/blocks ============================================================
+ * Loops of ad_fn_compile around a function: over a block of points, whose nodes
+ * are cut into phases for it, and over the steps of a loop.
+ *
+ *   needs   tape/memory function/api function/program function/copy
+ *           function/functions code/text code/layout code/statements
+ *           code/repeats code/functions
+ *   offers  adx_say_block adx_has_block adx_say_loop
+ * ========================================================================== */
+
+ADX_SELDOM_BEGIN
+
+/* --- phases -----------------------------------------------------------------
  * The nodes of a block of points, cut into phases. A loop with a call of the
  * math library is no loop of vectors: so calls are in phases with odd numbers,
  * and what is before, between and behind them in those with even ones. For
  * ADREV_LANES_MOST points at a time each phase is a loop of its own, and hands
  * numbers on in short arrays. Calls come as early as they can, and everything
- * else as late as it can, so that little is handed on. (Trapezoidal rule,
- * bench/assemble, compiled: J 38 instead of 76 us, H 38 instead of 70.)
- *
- *   needs   tape/memory function/program function/copy code/layout
- *           code/statements code/repeats
- *   offers  adx_phases adx_end_phases adx_find_phases
- * ========================================================================== */
-
-ADX_SELDOM_BEGIN
+ * else as late as it can, so that little is handed on. (Without phases the
+ * trapezoidal rule of bench/assemble took twice as long, compiled.)         */
 
 #define ADX_PHASE_MOST 64       // numbers that are handed on, 256 bytes each;
                                 // with more there is one phase
@@ -4998,18 +4994,7 @@ static bool adx_find_phases(adx_phases *f, adx_writing *k)
     return true;
 }
 
-ADX_SELDOM_END
-
-/* === code/blocks ============================================================
- * Loops of ad_fn_compile around a function: over a block of points, and over
- * the steps of a loop.
- *
- *   needs   function/api function/program function/copy function/functions
- *           code/text code/layout code/statements code/checks code/phases
- *   offers  adx_say_block adx_has_block adx_say_loop
- * ========================================================================== */
-
-ADX_SELDOM_BEGIN
+/* --- loops around a function ---------------------------------------------- */
 
 // Whether a point's results are finite, as far as their sum says so, which may
 // overflow, too.
@@ -5188,7 +5173,7 @@ ADX_SELDOM_END
  *           function/unique function/copy function/adjoints function/matrices
  *           function/functions function/evaluation function/pattern
  *           function/plans code/api code/text code/layout code/statements
- *           code/repeats code/loops code/checks code/functions code/blocks
+ *           code/repeats code/loops code/functions code/blocks
  *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL
  *           adx_c_kind adx_c_kinds ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED
  *           adx_c_file adx_do_kinds

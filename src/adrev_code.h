@@ -57,9 +57,7 @@
  *   code/loops        loops for what repeats
  *   code/lists        lists of integers as initialisers
  *   code/bodies       what stands in a C function
- *   code/checks       whether results are finite
  *   code/functions    a C function; kernels of OpenCL and CUDA
- *   code/phases       a block cut at calls of the math library
  *   code/blocks       loops over points and steps, for machine code
  *   code/wanted       which functions, and their programs
  *   code/casadi       CasADi's entry points
@@ -100,9 +98,7 @@
 #include "code/loops.h"
 #include "code/lists.h"
 #include "code/bodies.h"
-#include "code/checks.h"
 #include "code/functions.h"
-#include "code/phases.h"
 #include "code/blocks.h"
 #include "code/wanted.h"
 #include "code/casadi.h"

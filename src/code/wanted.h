@@ -7,7 +7,7 @@
  *           function/unique function/copy function/adjoints function/matrices
  *           function/functions function/evaluation function/pattern
  *           function/plans code/api code/text code/layout code/statements
- *           code/repeats code/loops code/checks code/functions code/blocks
+ *           code/repeats code/loops code/functions code/blocks
  *   offers  adx_make_sparse ADX_C_PRIMAL ADX_C_PULLBACK ADX_C_BLOCKS ADX_C_ALL
  *           adx_c_kind adx_c_kinds ADX_C_KINDS ADX_C_SPARSE ADX_C_LOADED
  *           adx_c_file adx_do_kinds
