@@ -89,13 +89,11 @@ matrix:             ## all compilers, standards and levels (long)
 	@sh tests/setup.sh matrix
 	@$(SUITE) tests/plans/matrix.txt
 
-firmware:           ## boards under QEMU: results, bytes, instructions
+firmware:           ## boards under QEMU; the tables of docs/small-machines.md
 	@sh tests/setup.sh firmware
-	@sh tests/firmware/firmware.sh $(CC) "-DMORE=1 -DTABLE=1" $B/firmware
-	@for number in "" -DDOUBLE; do for level in -Os -O2; do \
-	    for library in "" -DPICOLIBC=1; do sh tests/firmware/firmware.sh $(CC) \
-	    "-DMORE=1 -DTABLE=1 -DTAPES=1 $$number $$level $$library" \
-	    $B/firmware-tapes || exit 1; done; done; done
+	@mkdir -p $B
+	@sh tests/firmware/tables.sh $(CC) $B/firmware $(JOBS) \
+	    > $B/small-machines.md && cp $B/small-machines.md docs/small-machines.md
 
 portable:           ## other C libraries, compilers and processors (long)
 	@sh tests/setup.sh portable

@@ -33,6 +33,11 @@ static void sight(const ad_rev *x, ad_rev *y, void *unused)
                { "sight", sight, ATTITUDE_Q, ATTITUDE_SEEN }
 #include "write.h"
 #else
+#ifdef __AVR__                  // its program copies other constants to memory
+#define IN_FLASH __flash
+#else
+#define IN_FLASH
+#endif
 #include "record.h"
 
 enum {
@@ -46,6 +51,18 @@ enum {
 
 static attitude filter;
 static int next;
+
+static const int16_t *sample_of(int i)
+{
+#ifdef __AVR__
+    static int16_t sample[ATTITUDE_SAMPLE];
+    for (int k = 0; k < ATTITUDE_SAMPLE; k++)
+        sample[k] = record[i][k];
+    return sample;
+#else
+    return record[i];
+#endif
+}
 
 #if defined CODE
 static void turn_by(const number in[7], number q[4], number J[28])
@@ -127,12 +144,13 @@ static void sight_by(const number q[4], number y[6], number H[24])
 void evaluate(void)
 {
     number in[7], q[4], y[6], J[28], H[24];
-    attitude_motion(&filter, record[next], in);
+    const int16_t *sample = sample_of(next);
+    attitude_motion(&filter, sample, in);
     turn_by(in, q, J);
 #if GIVES_DERIVATIVES
     attitude_predict(&filter, q, J);
     sight_by(filter.x, y, H);
-    attitude_correct(&filter, record[next], y, H);
+    attitude_correct(&filter, sample, y, H);
     for (int i = 0; i < ATTITUDE_N; i++) {
         out[i] = filter.x[i];
         out[ATTITUDE_N + i] = filter.P[i][i];

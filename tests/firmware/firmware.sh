@@ -8,7 +8,8 @@
 # Two targets and two programs; with -DMORE=1 all of them, and with -DTABLE=1 the
 # lines of docs/small-machines.md, too; with -DTAPES=1 only those of the tape, as
 # one line for each target. -DPICOLIBC=1 is for ARM, which has newlib otherwise.
-# -DPROGRAM=NAME and -DTARGET=NAME choose one of them:
+# -DPROGRAM=NAME and -DTARGET=NAME choose one of them, -DVARIANTS=NAME,NAME some
+# of a program's variants:
 #     sh tests/firmware/firmware.sh gcc "-DMORE=1 -DTABLE=1 -DPROGRAM=attitude
 #         -DTARGET=M4F" build/attitude
 #                                     sh tests/firmware/firmware.sh CC FLAGS DIR
@@ -25,12 +26,14 @@ number=float
 level=-Os
 one_program=
 one_target=
+some_variants=
 for flag in $2; do
     case $flag in
         -DMORE=1) more=1 ;;
         -DTABLE=1) table=1 ;;
         -DPROGRAM=*) one_program=${flag#*=} ;;
         -DTARGET=*) one_target=${flag#*=} ;;
+        -DVARIANTS=*) some_variants=,${flag#*=}, ;;
         -DTAPES=1) tapes=1 ;;
         -DPICOLIBC=1) arm_library=picolibc ;;
         -DDOUBLE) number=double ;;
@@ -105,7 +108,7 @@ write_code() {
 
 # The samples of an example's file, as it stands in the memory of a board.
 write_record() {
-    awk 'BEGIN { print "static const int16_t record[][9] = {" }
+    awk 'BEGIN { print "static const IN_FLASH int16_t record[][9] = {" }
          !/^#/ { text = "    { " $1
                  for (i = 2; i <= 9; i++)
                      text = text ", " $i
@@ -138,7 +141,7 @@ on_avr() {
     # shellcheck disable=SC2086  # lists
     $board -display none -monitor none -serial "file:$elf.out" -bios "$elf" \
         ${1:+-singlestep -d exec,nochain -D "$1"} 2> /dev/null &
-    tenths=600
+    tenths=3000
     until grep -q "$(printf "\004")" "$elf.out" || [ $tenths = 0 ]; do
         sleep 0.1
         tenths=$((tenths - 1))
@@ -223,8 +226,9 @@ measure() {
 
 # C code where all variants run: its writer takes long to compile.
 variants_of() {
-    if [ $tapes = 1 ]; then
-        echo PLAIN TAPE
+    if [ $tapes = 1 ]; then     # the plain program: what symbols it has
+        [ $number = double ] || echo PLAIN
+        echo TAPE
         return
     fi
     code=
@@ -236,6 +240,9 @@ variants_of() {
         *) echo PLAIN HAND TAPE $code ;;
     esac
 }
+
+# chosen VARIANT: whether it is one of those that are asked for
+chosen() { case ${some_variants:-,$1,} in *,"$1",*) ;; *) return 1 ;; esac; }
 
 # Those that call functions of the C library have last bits of their own.
 ulps_of() {
@@ -252,8 +259,10 @@ programs="rosenbrock quaternion"
 targets="M4F RV32IMAC"
 if [ $more = 1 ]; then
     programs="rosenbrock quaternion kalman network attitude training formulas"
-    targets="M0 M4F M7 RV32IMAC RV32IMAFDC RV64IMAFDC"
-    [ $number = double ] || targets="$targets AVR"      # double has 32 bits there
+    targets="M0 M4F M7"
+    [ $arm_library = picolibc ] || targets="$targets RV32IMAC RV32IMAFDC RV64IMAFDC"
+    # On AVR double has 32 bits.
+    [ "$arm_library-$number" != nano-float ] || targets="$targets AVR"
 fi
 [ $tapes = 0 ] || programs="rosenbrock quaternion kalman network"
 programs=${one_program:-$programs}
@@ -305,13 +314,11 @@ for name_of_target in $targets; do
         "$level" "$number" >> "$dir/table"
     for program in $programs; do
         for variant in $(variants_of $program); do
-            case $name_of_target-$program-$variant in   # its tape has 1 kB
-                AVR-attitude-* | AVR-training-* | AVR-formulas-* | AVR-*-ARRAYS)
-                    continue ;;
-            esac
+            # Of the plain program others ask what symbols it has.
+            [ "$variant" = PLAIN ] || chosen "$variant" || continue
             what="$program, $variant, $name_of_target"
             check "$what: build" build "$program" "$variant"
-            [ -f "$elf" ] || continue
+            [ -f "$elf" ] && chosen "$variant" || continue
             check "$what: run" on_board
             check "$what: results" "$dir/compare" "$(ulps_of $program)" \
                 "$dir/$program.$variant.host" "$elf.out"

@@ -26,8 +26,8 @@
 #elif defined TAPE
 #include "adrev.h"
 
-#ifdef __AVR__
-static uint64_t tape_memory[128];
+#ifdef __AVR__                  // which has 8 kB of memory in all
+static uint64_t tape_memory[512];
 #else
 static uint64_t tape_memory[640];
 #endif
