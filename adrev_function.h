@@ -1224,17 +1224,21 @@ static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
 // The values of constants are apart from the numbers, so a number takes 4
 // bytes: a recording writes to new memory, and the less it writes, the faster
 // it is.
+//
+// The first numbers are the inputs. Nodes are in an order in which each reads
+// only inputs, constants and results of nodes before it.
 typedef struct adx_program {
     const ad_allocator *memory;
-    adx_node *node;
+    adx_node *node;             // [nodes]
     size_t nodes, node_room;
-    uint32_t *from;             // [number] where it comes from
+    uint32_t *from;             // [number] the node whose result it is;
+                                // ADX_FROM_INPUT; or ADX_FROM_CONSTANT and up
     size_t numbers, number_room;
-    ad_real *constant;
+    ad_real *constant;          // [constants] their values (adx_constant_of)
     size_t constants, constant_room;
-    adx_many *many;
-    size_t manys, many_room;
-    uint32_t *output;
+    adx_many *many;             // [manys] what array nodes do: a node has the
+    size_t manys, many_room;    // index
+    uint32_t *output;           // [outputs] numbers, which may be equal
     size_t outputs, output_room;
     size_t inputs;
     size_t fixed;               // so many of the last inputs are parameters:
@@ -5649,8 +5653,8 @@ typedef struct adx_compiled {
                  long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);
-    bool checks, tells;
-    size_t work;
+    bool checks, tells;         // see above
+    size_t work;                // numbers that a call needs beside x and y
     adx_spare spare;            // memory that is kept for the next call
     adx_spare spare_block;
 } adx_compiled;
@@ -6633,18 +6637,19 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
 #define ADX_BATCH 64            // a batch has so many times ADREV_LANES_MOST
                                 // points
 
+// A call of ad_fn_map or its kin. Threads share it, block by block.
 typedef struct adx_mapping {
     ad_fn *fn;
-    adx_machine *machine;
-    adx_compiled *compiled;
+    adx_machine *machine;       // what is replayed
+    adx_compiled *compiled;     // what runs in its place; NULL: nothing
     size_t points;
     size_t lanes;               // points of a block
-    const ad_column *given[3];
-    size_t given_n[3];
+    const ad_column *given[3];  // [given_n[i]] columns of the inputs, in the
+    size_t given_n[3];          // order of the machine's: x, then weights or dx
     const ad_column *wanted[2]; // for the first results, and for the next ones
     size_t wanted_n[2];
     bool adds;                  // the first results are adjoints, to be added
-    uint32_t *left;
+    uint32_t *left;             // [points] see ad_fn_map
     ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
     size_t first;               // first block of the batch
     bool done[ADX_BATCH];       // in parallel: blocks of the batch that are
@@ -7184,10 +7189,10 @@ struct ad_traced {
     ad_fn_options options;      // of recordings; allocator: &memory
     ad_vector_fn *f;
     void *ctx;
-    size_t n, m;
-    size_t limit;
+    size_t n, m;                // inputs and results of f
+    size_t limit;               // paths that are kept, at most
     size_t paths;
-    size_t recordings;
+    size_t recordings;          // so far, also of paths that are not kept
     ad_real *y;                 // [m]
     adx_path *path;             // the one used last comes first
     size_t room;

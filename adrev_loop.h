@@ -1934,14 +1934,14 @@ typedef struct adx_scan_paths {
 } adx_scan_paths;
 
 typedef struct adx_scan {
-    adx_staged of;
-    adx_step_call call;
+    adx_staged of;              // the external statement
+    adx_step_call call;         // the user's step
     adx_scan_sizes n;
     adx_scan_shape shape;
     ad_real *value;             // of sequences and parameters
     void *untraced_first;       // as the first step found them: loop/recorded
-    adx_captured captured;
-    size_t most_steps;
+    adx_captured captured;      // numbers from outside that steps use
+    size_t most_steps;          // that the user allows
     size_t steps;               // that ran
     bool open_ended;
     bool stopped;               // by the last step
@@ -2017,9 +2017,9 @@ typedef struct adx_sweep_resumed {
 typedef struct adx_stepping {
     adx_scan *scan;
     adx_stage *stage;           // current from begin to end
-    ad_tape *before;
-    bool entered;
-    ad_status status;
+    ad_tape *before;            // what was current, and will be again
+    bool entered;               // the stage
+    ad_status status;           // of the run; the first failure ends it
     bool stop;                  // what the latest step said
     char *state;                // the window, and untraced data behind it
     adx_step_io io;

@@ -854,12 +854,12 @@ typedef struct adx_range {
 
 // What a thread has in a pool: a worker, or a thread that uses the pool.
 typedef struct adx_seat {
-    _Atomic size_t top;
+    _Atomic size_t top;             // ranges top ... bottom - 1 of the ring,
     char apart[64 - sizeof(size_t)];        // thieves write top, not bottom
-    _Atomic size_t bottom;
+    _Atomic size_t bottom;          // modulo its length, may be stolen
     ad_pool *pool;
-    unsigned index;
-    uint32_t random;
+    unsigned index;                 // of the seat in the pool
+    uint32_t random;                // of adx_random
     unsigned helping;               // stolen ranges on the stack
     bool used;                      // guarded by the mutex of the pool
     adx_thread thread;
@@ -2423,13 +2423,14 @@ ADX_SWEEP_TASK(adx_task_forward_4, adx_forward, 4)
 ADX_SWEEP_TASK(adx_task_forward_8, adx_forward, 8)
 #undef ADX_SWEEP_TASK
 
+// The sweep of a fork's branches.
 typedef struct adx_sweeping {
     adx_fork *fork;
-    adx_sweep_task_fn *sweep;
-    ad_execute_fn *execute;
+    adx_sweep_task_fn *sweep;   // of one task
+    ad_execute_fn *execute;     // what runs the branches, with `user`
     void *user;
     bool reverse;
-    atomic_bool failed;
+    atomic_bool failed;         // one of them
 } adx_sweeping;
 
 // Sweeps one branch. The user's functions find no tape current, and forks of
@@ -2571,15 +2572,16 @@ typedef struct adx_buffer {
     _Alignas(16) ad_real a[];
 } adx_buffer;
 
+// A Jacobian that threads compute, some directions each.
 typedef struct adx_jacobian {
     ad_tape *tape;
     size_t m, n;
-    const ad_rev *y, *x;
-    ad_real *J;
-    bool forward;
-    adx_mutex mutex;
-    adx_buffer *idle;
-    atomic_int status;
+    const ad_rev *y, *x;        // [m], [n]
+    ad_real *J;                 // [m*n]
+    bool forward;               // directions are inputs, not results
+    adx_mutex mutex;            // of `idle`
+    adx_buffer *idle;           // arrays of adjoints that no sweep uses now
+    atomic_int status;          // the first failure
 } adx_jacobian;
 
 static adx_buffer *adx_take_buffer(adx_jacobian *j)

@@ -624,13 +624,15 @@ typedef struct adx_tensor_formula {
     uint32_t body;
 } adx_tensor_formula;
 
-// Counts include element 0.
+// A text as it is understood: lists of its elements, which name each other by
+// index. Index 0 means none, so element 0 of each list is not used; counts
+// include it.
 typedef struct adx_tree {
     const ad_allocator *memory;
-    char *text;
+    char *text;             // a copy, [length]
     size_t length;
 
-    adx_declared *declared;
+    adx_declared *declared; // the names that are declared
     size_t declared_count, declared_room;
     uint32_t *slot;         // of a hash table: elements of `declared`
     size_t slots;           // a power of two
@@ -3664,17 +3666,18 @@ typedef struct adx_set_check {
     const adx_bitmap *bits;
 } adx_set_check;
 
+// How x[var] gets its values once those of the levels before it are known.
 typedef struct adx_nest_level {
     adx_level_kind kind;
     uint32_t var;
-    int64_t low, high;
-    int64_t k;
-    adx_sparse_form form;
+    int64_t low, high;          // bounds that hold everywhere
+    int64_t k;                  // unless it is a range: see the kind, as of
+    adx_sparse_form form;       // these
     adx_sparse_form argument;
     const adx_int_table *table;
-    adx_set_check *bound;
+    adx_set_check *bound;       // [bounds] of a range: what narrows it
     uint32_t bounds;
-    adx_set_check *check;
+    adx_set_check *check;       // [checks] what a value must pass
     uint32_t checks;
 } adx_nest_level;
 
@@ -12499,27 +12502,32 @@ static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
 
 /* --- an evaluation ------------------------------------------------------- */
 
-// base[value]: the number at its least indices; NULL: not there, or all 0.
+// An evaluation: what holds for all of it; then the value, term and loop that it
+// has come to; then the part of that value, if threads share it. A part has a
+// copy of its own, which differs in the last group and in where x points.
 typedef struct adx_evaluating {
     ad_tensor *t;
-    ad_real **base;
-    bool *needed;
-    int64_t *x;
-    adx_workspace *lists;       // all of these but the numbers of values
-    adx_workspace *numbers;
+    ad_real **base;             // [value] the number at its least indices; NULL:
+                                // it is not there, or all 0
+    bool *needed;               // [value]
+    int64_t *x;                 // [variables of a set] the point of the loops
+    adx_workspace *lists;       // memory of all of these but the numbers of
+    adx_workspace *numbers;     // values, and of those
     bool *picked;               // of one value that is a most
-    const adx_tensor_code *code;
+    const adx_tensor_code *code;    // machine code; NULL: loops run here
+
     const adx_tensor_value *value;
     const adx_tensor_term *term;
-    const adx_loop *loop;
-    ad_real *out;
-    const ad_real *factor[3];
+    const adx_loop *loop;       // of the term
+    ad_real *out;               // numbers of the value,
+    const ad_real *factor[3];   // and of those that the term multiplies
+
     bool shares;                // parts, with other threads
-    const adx_value_cut *cut;   // of a part; NULL: of the whole
+    const adx_value_cut *cut;   // how parts are made; NULL: this is the whole
     uint32_t index;             // of the part
-    int64_t lo, hi;
-    adx_part_memory part;
-    ad_real *sums;              // of parts
+    int64_t lo, hi;             // its results, or its points: lo <= i < hi
+    adx_part_memory part;       // what its loops write to
+    ad_real *sums;              // of parts that add to the same numbers
 } adx_evaluating;
 
 // Whether a term is a product with something that is all 0.
@@ -12650,10 +12658,13 @@ ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, true, n, a, as, b, bs);
 }
 
+// What a kernel runs along: to[i*step] = k * a[i*as] * b[i*bs], or += that, for
+// 0 <= i < n. Distances are in numbers; 0: it is one number, as `to` of a dot.
 typedef struct adx_tensor_strip {
     int64_t n;
     ad_real k;
-    bool absorbs;
+    bool absorbs;               // a and b are factors of the chain rule: a zero
+                                // absorbs the other
     ad_real *to;
     int64_t step;
     const ad_real *a;

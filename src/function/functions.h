@@ -75,8 +75,8 @@ typedef struct adx_compiled {
                  long stride, const ad_real *mark, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);
-    bool checks, tells;
-    size_t work;
+    bool checks, tells;         // see above
+    size_t work;                // numbers that a call needs beside x and y
     adx_spare spare;            // memory that is kept for the next call
     adx_spare spare_block;
 } adx_compiled;

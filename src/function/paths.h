@@ -36,10 +36,10 @@ struct ad_traced {
     ad_fn_options options;      // of recordings; allocator: &memory
     ad_vector_fn *f;
     void *ctx;
-    size_t n, m;
-    size_t limit;
+    size_t n, m;                // inputs and results of f
+    size_t limit;               // paths that are kept, at most
     size_t paths;
-    size_t recordings;
+    size_t recordings;          // so far, also of paths that are not kept
     ad_real *y;                 // [m]
     adx_path *path;             // the one used last comes first
     size_t room;

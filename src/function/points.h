@@ -19,18 +19,19 @@
 #define ADX_BATCH 64            // a batch has so many times ADREV_LANES_MOST
                                 // points
 
+// A call of ad_fn_map or its kin. Threads share it, block by block.
 typedef struct adx_mapping {
     ad_fn *fn;
-    adx_machine *machine;
-    adx_compiled *compiled;
+    adx_machine *machine;       // what is replayed
+    adx_compiled *compiled;     // what runs in its place; NULL: nothing
     size_t points;
     size_t lanes;               // points of a block
-    const ad_column *given[3];
-    size_t given_n[3];
+    const ad_column *given[3];  // [given_n[i]] columns of the inputs, in the
+    size_t given_n[3];          // order of the machine's: x, then weights or dx
     const ad_column *wanted[2]; // for the first results, and for the next ones
     size_t wanted_n[2];
     bool adds;                  // the first results are adjoints, to be added
-    uint32_t *left;
+    uint32_t *left;             // [points] see ad_fn_map
     ad_real *waiting;           // [blocks of a batch][results][lanes]; or NULL
     size_t first;               // first block of the batch
     bool done[ADX_BATCH];       // in parallel: blocks of the batch that are

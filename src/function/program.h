@@ -270,17 +270,21 @@ static void adx_drop_cells(const ad_allocator *a, adx_cells *cells)
 // The values of constants are apart from the numbers, so a number takes 4
 // bytes: a recording writes to new memory, and the less it writes, the faster
 // it is.
+//
+// The first numbers are the inputs. Nodes are in an order in which each reads
+// only inputs, constants and results of nodes before it.
 typedef struct adx_program {
     const ad_allocator *memory;
-    adx_node *node;
+    adx_node *node;             // [nodes]
     size_t nodes, node_room;
-    uint32_t *from;             // [number] where it comes from
+    uint32_t *from;             // [number] the node whose result it is;
+                                // ADX_FROM_INPUT; or ADX_FROM_CONSTANT and up
     size_t numbers, number_room;
-    ad_real *constant;
+    ad_real *constant;          // [constants] their values (adx_constant_of)
     size_t constants, constant_room;
-    adx_many *many;
-    size_t manys, many_room;
-    uint32_t *output;
+    adx_many *many;             // [manys] what array nodes do: a node has the
+    size_t manys, many_room;    // index
+    uint32_t *output;           // [outputs] numbers, which may be equal
     size_t outputs, output_room;
     size_t inputs;
     size_t fixed;               // so many of the last inputs are parameters:

@@ -52,13 +52,14 @@ ADX_SWEEP_TASK(adx_task_forward_4, adx_forward, 4)
 ADX_SWEEP_TASK(adx_task_forward_8, adx_forward, 8)
 #undef ADX_SWEEP_TASK
 
+// The sweep of a fork's branches.
 typedef struct adx_sweeping {
     adx_fork *fork;
-    adx_sweep_task_fn *sweep;
-    ad_execute_fn *execute;
+    adx_sweep_task_fn *sweep;   // of one task
+    ad_execute_fn *execute;     // what runs the branches, with `user`
     void *user;
     bool reverse;
-    atomic_bool failed;
+    atomic_bool failed;         // one of them
 } adx_sweeping;
 
 // Sweeps one branch. The user's functions find no tape current, and forks of
@@ -200,15 +201,16 @@ typedef struct adx_buffer {
     _Alignas(16) ad_real a[];
 } adx_buffer;
 
+// A Jacobian that threads compute, some directions each.
 typedef struct adx_jacobian {
     ad_tape *tape;
     size_t m, n;
-    const ad_rev *y, *x;
-    ad_real *J;
-    bool forward;
-    adx_mutex mutex;
-    adx_buffer *idle;
-    atomic_int status;
+    const ad_rev *y, *x;        // [m], [n]
+    ad_real *J;                 // [m*n]
+    bool forward;               // directions are inputs, not results
+    adx_mutex mutex;            // of `idle`
+    adx_buffer *idle;           // arrays of adjoints that no sweep uses now
+    atomic_int status;          // the first failure
 } adx_jacobian;
 
 static adx_buffer *adx_take_buffer(adx_jacobian *j)

@@ -129,12 +129,12 @@ typedef struct adx_range {
 
 // What a thread has in a pool: a worker, or a thread that uses the pool.
 typedef struct adx_seat {
-    _Atomic size_t top;
+    _Atomic size_t top;             // ranges top ... bottom - 1 of the ring,
     char apart[64 - sizeof(size_t)];        // thieves write top, not bottom
-    _Atomic size_t bottom;
+    _Atomic size_t bottom;          // modulo its length, may be stolen
     ad_pool *pool;
-    unsigned index;
-    uint32_t random;
+    unsigned index;                 // of the seat in the pool
+    uint32_t random;                // of adx_random
     unsigned helping;               // stolen ranges on the stack
     bool used;                      // guarded by the mutex of the pool
     adx_thread thread;

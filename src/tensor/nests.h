@@ -84,17 +84,18 @@ typedef struct adx_set_check {
     const adx_bitmap *bits;
 } adx_set_check;
 
+// How x[var] gets its values once those of the levels before it are known.
 typedef struct adx_nest_level {
     adx_level_kind kind;
     uint32_t var;
-    int64_t low, high;
-    int64_t k;
-    adx_sparse_form form;
+    int64_t low, high;          // bounds that hold everywhere
+    int64_t k;                  // unless it is a range: see the kind, as of
+    adx_sparse_form form;       // these
     adx_sparse_form argument;
     const adx_int_table *table;
-    adx_set_check *bound;
+    adx_set_check *bound;       // [bounds] of a range: what narrows it
     uint32_t bounds;
-    adx_set_check *check;
+    adx_set_check *check;       // [checks] what a value must pass
     uint32_t checks;
 } adx_nest_level;
 

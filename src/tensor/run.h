@@ -16,27 +16,32 @@
 
 /* --- an evaluation ------------------------------------------------------- */
 
-// base[value]: the number at its least indices; NULL: not there, or all 0.
+// An evaluation: what holds for all of it; then the value, term and loop that it
+// has come to; then the part of that value, if threads share it. A part has a
+// copy of its own, which differs in the last group and in where x points.
 typedef struct adx_evaluating {
     ad_tensor *t;
-    ad_real **base;
-    bool *needed;
-    int64_t *x;
-    adx_workspace *lists;       // all of these but the numbers of values
-    adx_workspace *numbers;
+    ad_real **base;             // [value] the number at its least indices; NULL:
+                                // it is not there, or all 0
+    bool *needed;               // [value]
+    int64_t *x;                 // [variables of a set] the point of the loops
+    adx_workspace *lists;       // memory of all of these but the numbers of
+    adx_workspace *numbers;     // values, and of those
     bool *picked;               // of one value that is a most
-    const adx_tensor_code *code;
+    const adx_tensor_code *code;    // machine code; NULL: loops run here
+
     const adx_tensor_value *value;
     const adx_tensor_term *term;
-    const adx_loop *loop;
-    ad_real *out;
-    const ad_real *factor[3];
+    const adx_loop *loop;       // of the term
+    ad_real *out;               // numbers of the value,
+    const ad_real *factor[3];   // and of those that the term multiplies
+
     bool shares;                // parts, with other threads
-    const adx_value_cut *cut;   // of a part; NULL: of the whole
+    const adx_value_cut *cut;   // how parts are made; NULL: this is the whole
     uint32_t index;             // of the part
-    int64_t lo, hi;
-    adx_part_memory part;
-    ad_real *sums;              // of parts
+    int64_t lo, hi;             // its results, or its points: lo <= i < hi
+    adx_part_memory part;       // what its loops write to
+    ad_real *sums;              // of parts that add to the same numbers
 } adx_evaluating;
 
 // Whether a term is a product with something that is all 0.
@@ -167,10 +172,13 @@ ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, true, n, a, as, b, bs);
 }
 
+// What a kernel runs along: to[i*step] = k * a[i*as] * b[i*bs], or += that, for
+// 0 <= i < n. Distances are in numbers; 0: it is one number, as `to` of a dot.
 typedef struct adx_tensor_strip {
     int64_t n;
     ad_real k;
-    bool absorbs;
+    bool absorbs;               // a and b are factors of the chain rule: a zero
+                                // absorbs the other
     ad_real *to;
     int64_t step;
     const ad_real *a;

@@ -170,13 +170,15 @@ typedef struct adx_tensor_formula {
     uint32_t body;
 } adx_tensor_formula;
 
-// Counts include element 0.
+// A text as it is understood: lists of its elements, which name each other by
+// index. Index 0 means none, so element 0 of each list is not used; counts
+// include it.
 typedef struct adx_tree {
     const ad_allocator *memory;
-    char *text;
+    char *text;             // a copy, [length]
     size_t length;
 
-    adx_declared *declared;
+    adx_declared *declared; // the names that are declared
     size_t declared_count, declared_room;
     uint32_t *slot;         // of a hash table: elements of `declared`
     size_t slots;           // a power of two
