@@ -2675,6 +2675,8 @@ ADX_INLINE bool adx_is_nan(ad_real a)
 
 #if defined __SOFTFP__ || (defined __riscv && !defined __riscv_flen)
 #define ADX_UNORDERED(a, b) (adx_is_nan(a) | adx_is_nan(b))
+#elif !defined __GNUC__ && !defined __clang__
+#define ADX_UNORDERED(a, b) isunordered(a, b)
 #else
 #define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
 #endif
@@ -4058,7 +4060,7 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
  *                    ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
- *   offers  adx_each_op adx_each_op_of
+ *   offers  ADX_LOOPED adx_each_op adx_each_op_of
  * ========================================================================== */
 
 // a where the condition holds, else b. Both are evaluated; the one that is not
@@ -4188,9 +4190,17 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
 #if ADREV_FIXED < 2 || !defined ADREV_STATIC
 // A row of the operator table as loops over n elements. The first loop computes
 // the values; each further loop computes one partial, if there is room for it.
-// A step function has no partials.
-typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
-                       ad_real *const d[3]);
+// A step function has no partials. With ADREV_FIXED it is one loop, which reads
+// numbers and writes the values of results where they are, so that it needs no
+// other memory.
+#if ADREV_FIXED
+#define ADX_LOOPED                                                          \
+    size_t n, const ad_rev *const x[3], ad_rev y[], ad_real *const d[3]
+#else
+#define ADX_LOOPED                                                          \
+    size_t n, const ad_real *const x[3], ad_real v[], ad_real *const d[3]
+#endif
+typedef void adx_loops(ADX_LOOPED);
 
 // What ad_each does with each element.
 typedef struct adx_each_op {
@@ -4202,8 +4212,7 @@ typedef struct adx_each_op {
 } adx_each_op;
 
 #define ADX_DEFINE(name, ...)                                               \
-    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
-                                  ad_real v[], ad_real *const d[3]);
+    ADX_API void adx_loops_##name(ADX_LOOPED);
 ADREV_OPS(ADX_DEFINE)
 ADREV_STEPS(ADX_DEFINE)
 #undef ADX_DEFINE
@@ -5626,9 +5635,12 @@ static inline size_t adx_size_plus(size_t a, size_t b)
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
+// (The product of two half words fits: mostly nothing is divided, which takes
+// long, and on some processors a function.)
 static inline size_t adx_size_times(size_t a, size_t b)
 {
-    return b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
+    const bool half = (a | b) >> 4 * sizeof a == 0;
+    return !half && b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 
 static inline size_t adx_magnitude(ptrdiff_t step)
@@ -9847,7 +9859,7 @@ ADX_API unsigned ad_op_find(const char *name)
  *           sweep/queries
  *   offers  adx_view ADX_UNIT adx_ids adx_matrix adx_vector adx_constants
  *           adx_offset adx_element adx_view_size ADX_BASE adx_missing
- *           adx_missing_s adx_missing_matrix adx_no_result adx_pack_one
+ *           adx_missing_matrix adx_missing_s adx_no_result adx_pack_one
  *           adx_pack_view adx_id_here adx_ids_of_corners adx_classify
  *           adx_pack_even_at adx_pack_even adx_is_constant adx_write_list
  *           adx_id adx_id_of adx_adjacent adx_recording adx_public_view
@@ -9944,16 +9956,22 @@ static bool adx_missing(size_t n, const void *x)
     return true;
 }
 
-// The same of a vector, and of a matrix, with strides.
-static bool adx_missing_s(size_t n, const void *x, ptrdiff_t inc)
+// The same of a matrix, and of a vector, with strides. If all lengths are
+// short, their products and sums are possible.
+#define ADX_SHORT_BITS (4 * sizeof(size_t) - 4)
+
+ADX_INLINE bool adx_missing_matrix(size_t rows, size_t cols, const void *x,
+                                   ptrdiff_t rs, ptrdiff_t cs)
 {
-    return adx_missing(adx_spread_of(1, 0, n, inc), x);
+    const size_t any = rows | cols | (size_t)rs | (size_t)cs;
+    if (x != NULL && any >> ADX_SHORT_BITS == 0)
+        return false;
+    return adx_missing(adx_spread_of(rows, rs, cols, cs), x);
 }
 
-static bool adx_missing_matrix(size_t rows, size_t cols, const void *x,
-                               ptrdiff_t rs, ptrdiff_t cs)
+ADX_INLINE bool adx_missing_s(size_t n, const void *x, ptrdiff_t inc)
 {
-    return adx_missing(adx_spread_of(rows, rs, cols, cs), x);
+    return adx_missing_matrix(1, n, x, 0, inc);
 }
 
 static ad_rev adx_no_result(void) { return adx_passive(ADX_K(NAN)); }
@@ -9965,7 +9983,8 @@ typedef uint64_t adx_duo_ids __attribute__((vector_size(16)));
 #endif
 
 // Copies one row of values into consecutive places. Returns the sum of all v*0,
-// which is NaN if a value is not finite and 0 otherwise. The loop takes two
+// which is NaN if a value is not finite and 0 otherwise (with ADREV_FIXED it is
+// not asked for: adx_chain looks at products). The loop takes two
 // values at a time, because gcc -O2 without AVX would put four together in
 // memory (ten times slower), and it keeps two sums, so that an addition need
 // not wait for the one before.
@@ -9990,7 +10009,8 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
 #endif
     for (; j < n; j++, v += step) {
         to[j] = *v;
-        fault += *v * 0;
+        if (!ADREV_FIXED)
+            fault += *v * 0;
     }
     return fault;
 }
@@ -10001,7 +10021,8 @@ static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 {
     const ptrdiff_t step = a->cs * a->unit;
     const ad_real *v = a->v + (ptrdiff_t)i * a->rs * a->unit;
-    return step == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
+    return ADREV_FIXED ? adx_pack_row(a->cols, v, step, to)
+         : step == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
          : step == 1 ? adx_pack_row(a->cols, v, 1, to)
          : adx_pack_row(a->cols, v, step, to);
 }
@@ -10025,37 +10046,49 @@ static inline uint32_t adx_id_here(ad_rev x)
 }
 
 #if ADREV_FIXED
-// The spacing that the ids have if they are evenly spaced, read off the first
-// numbers; base 0: they are not. Numbers of an older job, from before a rewind,
-// are looked up one by one: of one job some are still there and some are not.
-static adx_ids adx_ids_of_corners(const adx_view *a)
+// Whether n numbers of one job have ids in steps.
+ADX_APART bool adx_in_order(size_t n, const ad_rev *x, ptrdiff_t inc,
+                            uint32_t job, uint32_t seq, uint32_t step)
 {
-    static const adx_ids none;
-    adx_ids ids = none;
-    const ad_rev *x = a->x;
-    if (x == NULL || adx_view_size(a) == 0 || x->job == 0
-        || x->job != (uint32_t)adx_now.job)
-        return ids;
-    ids.base = x->seq;
-    ids.row = a->rows == 1 ? 0 : x[a->rs].seq - x->seq;
-    ids.col = a->cols == 1 ? 0 : x[a->cs].seq - x->seq;
-    return ids;
+    do {
+        if (x->job != job || x->seq != seq)
+            return false;
+        x += inc;
+        seq += step;
+    } while (--n > 0);
+    return true;
 }
 
-// Whether all ids are what the first ones promise.
-static bool adx_are_even(const adx_view *a, const adx_ids *ids)
+// Whether the ids are evenly spaced: base and steps are read off the first
+// numbers. A column, and a matrix whose rows follow one another, are one row.
+// Numbers of an older job, from before a rewind, are looked up one by one: of
+// one job some are still there and some are not.
+static bool adx_find_spacing(const adx_view *a, adx_ids *ids)
 {
-    const uint32_t job = a->x->job;
-    const ad_rev *row = a->x;
-    uint32_t first = ids->base;
-    for (size_t i = 0; i < a->rows; i++, row += a->rs, first += ids->row) {
-        const ad_rev *x = row;
-        uint32_t seq = first;
-        for (size_t j = 0; j < a->cols; j++, x += a->cs, seq += ids->col)
-            if (x->job != job || x->seq != seq)
-                return false;
+    const ad_rev *x = a->x;
+    const uint32_t job = x->job;
+    const uint32_t base = x->seq;
+    ptrdiff_t inc = a->cs;
+    size_t n = a->cols;
+    size_t rows = a->rows;
+    if (job != (uint32_t)adx_now.job && (base | job) != 0)
+        return false;
+    if (rows != 1 && (n == 1 || a->rs == (ptrdiff_t)n * inc)) {
+        inc = n == 1 ? a->rs : inc;
+        n *= rows;
+        rows = 1;
     }
-    return true;
+    const uint32_t step = x[inc].seq - base;
+    const uint32_t row = rows == 1 ? step * (uint32_t)a->cols
+                                   : x[a->rs].seq - base;
+    *ids = (adx_ids){ NULL, base, row, step, false };
+    for (uint32_t seq = base; adx_in_order(n, x, inc, job, seq, step);) {
+        if (--rows == 0)
+            return true;
+        x += a->rs;
+        seq += row;
+    }
+    return false;
 }
 #else
 // Whether the compound ids of a row are id, id + step ... The loop has no
@@ -10135,7 +10168,26 @@ static bool adx_are_even(const adx_view *a, const adx_ids *ids)
         i++;
     return i == b.rows;
 }
+
+static bool adx_find_spacing(const adx_view *a, adx_ids *ids)
+{
+    *ids = adx_ids_of_corners(a);
+    bool constant = adx_word(a->x) == 0;        // then all may be
+    return (ids->base != 0 || constant) && adx_are_even(a, ids);
+}
 #endif
+
+// Whether any of the numbers is recorded. All of them are looked up.
+ADX_APART bool adx_has_variable(const adx_view *a)
+{
+    const adx_view b = adx_lying(a);
+    bool active = false;
+    for (size_t i = 0; i < b.rows; i++)
+        for (size_t j = 0; j < b.cols; j++)
+            if (adx_id_here(b.x[adx_offset(&b, i, j)]) != 0)
+                active = true;
+    return active;
+}
 
 // Decides how the ids are stored: by their spacing, as a list (`listed`), or
 // not at all because all numbers are constants. The list itself is written
@@ -10143,18 +10195,14 @@ static bool adx_are_even(const adx_view *a, const adx_ids *ids)
 // looked up here: that may add entries, which must come before the statement.
 static adx_ids adx_classify(const adx_view *a)
 {
-    adx_ids ids = adx_ids_of_corners(a);
+    static const adx_ids none;
+    adx_ids ids;
     if (a->x == NULL || adx_view_size(a) == 0)
+        return none;
+    if (adx_find_spacing(a, &ids))
         return ids;
-    bool constant = adx_word(a->x) == 0;        // then all may be
-    if ((ids.base != 0 || constant) && adx_are_even(a, &ids))
-        return ids;
-    const adx_view b = adx_lying(a);
-    ids = (adx_ids){0};
-    for (size_t i = 0; i < b.rows; i++)
-        for (size_t j = 0; j < b.cols; j++)
-            if (adx_id_here(b.x[adx_offset(&b, i, j)]) != 0)
-                ids.listed = true;
+    ids = none;
+    ids.listed = adx_has_variable(a);
     return ids;
 }
 
@@ -10245,13 +10293,13 @@ static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
 }
 
 // The id of number i of a row: of a matrix, adx_id_of.
-static inline size_t adx_id(const adx_ids *ids, size_t i)
+ADX_INLINE size_t adx_id(const adx_ids *ids, size_t i)
 {
     return ids->list != NULL ? ids->list[i]
                              : (uint32_t)(ids->base + (uint32_t)i * ids->col);
 }
 
-static inline size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
+ADX_INLINE size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
                                size_t cols)
 {
     return ids->list != NULL ? ids->list[i * cols + j]
@@ -10384,10 +10432,11 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
  * results. They are enough for sums, scalar products with constants, norms and
  * operations on elements. Sweeps are the same for all: a loop over each span.
  *
- *   needs   tape/layout sweep/sweep array/operands
- *   offers  adx_axpy adx_products adx_inner_product adx_finite_all
- *           adx_copy_few adx_finite_few adx_zeros adx_chain adx_linear
- *           adx_linear_rule adx_part adx_seal_linear adx_add_linear adx_sum_of
+ *   needs   number/recording tape/layout sweep/sweep array/operands
+ *   offers  adx_axpy adx_few_products adx_products adx_inner_product
+ *           adx_finite_all adx_copy_few adx_finite_few adx_zeros adx_chain
+ *           adx_linear adx_linear_rule adx_part adx_seal_linear adx_add_linear
+ *           adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -10407,6 +10456,15 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
 // A scalar product with strides. It adds in the order of adx_inner_product, so
 // it has the same bits: a value does not depend on which of its operands are
 // recorded.
+ADX_INLINE ad_real adx_few_products(ad_real total, size_t n, const ad_real x[],
+                                    ptrdiff_t xs, const ad_real y[],
+                                    ptrdiff_t ys)
+{
+    for (; n > 0; n--, x += xs, y += ys)
+        total += *x * *y;
+    return total;
+}
+
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
@@ -10421,9 +10479,7 @@ static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
             sum[k] += sum[k + 4];
         total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
-    for (; i < n; i++, x += xs, y += ys)
-        total += *x * *y;
-    return total;
+    return adx_few_products(total, n - i, x, xs, y, ys);
 }
 
 // A scalar product in eight running sums, however wide a register is: in a
@@ -10531,8 +10587,19 @@ static bool adx_zeros(size_t n, const ad_real x[])
     return true;
 }
 
+// A product of the chain rule: where a zero has to absorb the other factor, the
+// plain product is NaN.
+ADX_INLINE ad_real adx_chained(ad_real d, ad_real a)
+{
+    const ad_real p = d * a;
+    if (ADX_UNLIKELY(ADX_UNORDERED(p, p)) && (adx_is_zero(d) || adx_is_zero(a)))
+        return 0;
+    return p;
+}
+
 // The chain rule for one partial in W directions: to += d from. `care` is for
-// factors that may not be finite: then a factor of zero gives zero.
+// factors that may not be finite: then a factor of zero gives zero. Small
+// machines look at each product instead of at all factors beforehand.
 ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
                           size_t W, bool care)
 {
@@ -10541,7 +10608,8 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
         adx_count_reverse(d, to[0]);
 #endif
     for (size_t w = 0; w < W; w++)
-        to[w] += care ? adx_absorb(d, from[w]) : d * from[w];
+        to[w] += ADREV_FIXED ? adx_chained(d, from[w])
+               : care ? adx_absorb(d, from[w]) : d * from[w];
 }
 
 /* --- linear statements --------------------------------------------------- */
@@ -10549,9 +10617,47 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
 // n operands, of which operand i has the partial scale * d[i].
 typedef struct adx_span {
     adx_ids ids;
-    ad_real *d;                 // NULL: 1
+    ad_real *d;                 // NULL: 1; with ADREV_FIXED scale is 1 otherwise
     ad_real scale;
 } adx_span;
+
+#if ADREV_FIXED
+// Small machines have a loop each for three kinds of spans. In all, n > 0, and
+// adj are the adjoints that the ids name, the sink among them.
+#define ADX_EACH_ID(product)                                                \
+    const uint32_t *list = ids->list;                                       \
+    const uint32_t step = ids->col;                                         \
+    uint32_t id = ids->base;                                                \
+    do {                                                                    \
+        if (list != NULL)                                                   \
+            id = *list++;                                                   \
+        adj[id] += product;                                                 \
+        id += step;                                                         \
+    } while (--n > 0)
+
+// adj += c d
+ADX_APART void adx_add_at(size_t n, ad_real c, const ad_real d[],
+                          const adx_ids *ids, ad_real adj[])
+{
+    ADX_EACH_ID(adx_chained(*d++, c));
+}
+
+// adj += d y, element by element
+ADX_APART void adx_add_each_at(size_t n, const ad_real d[],
+                                const ad_real y[], const adx_ids *ids,
+                                ad_real adj[])
+{
+    ADX_EACH_ID(adx_chained(*d++, *y++));
+}
+
+// adj += c
+ADX_APART void adx_add_same_at(size_t n, ad_real c, const adx_ids *ids,
+                           ad_real adj[])
+{
+    ADX_EACH_ID(c);
+}
+#undef ADX_EACH_ID
+#endif
 
 // A linear statement has up to three spans. Either it has one result, the sum
 // of all terms of all spans, or it has n results (`each`): result i is the sum
@@ -10607,7 +10713,8 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
 
     if (adx_zeros(s->e.values * W, y))
         return true;
-    bool care = s->e.care || !adx_finite_all(s->e.values * W, y);
+    bool care = ADREV_FIXED || s->e.care
+             || !adx_finite_all(s->e.values * W, y);
     for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
         if (adx_is_constant(&p->ids))
             continue;
@@ -10622,7 +10729,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
         }
         for (size_t i = 0; i < s->n; i++) {
             size_t id = adx_id(&p->ids, i);
-            if (id != 0)
+            if (ADREV_FIXED || id != 0)         // 0 is the sink
                 adx_chain(&adj[id * W], adx_partial(p, i), &y[i * step], W,
                           care);
         }
@@ -10630,16 +10737,38 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
     return true;
 }
 
+#if ADREV_FIXED
+static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
+                               ad_real scratch[], size_t W)
+{
+    const adx_linear *s = (const adx_linear *)e;
+    const ad_real *y = &adj[e->first];
+    (void)scratch; (void)W;
+    if (adx_zeros(e->values, y))
+        return true;
+    for (const adx_span *p = s->span; p < s->span + s->spans; p++)
+        if (adx_is_constant(&p->ids))
+            continue;
+        else if (p->d == NULL && !s->each)
+            adx_add_same_at(s->n, adx_chained(p->scale, *y), &p->ids, adj);
+        else if (p->d == NULL || !s->each)
+            adx_add_at(s->n, p->d == NULL ? p->scale : *y,
+                       p->d == NULL ? y : p->d, &p->ids, adj);
+        else
+            adx_add_each_at(s->n, p->d, y, &p->ids, adj);
+    return true;
+}
+#else
 static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
                                ad_real scratch[], size_t W)
 {
     const adx_linear *s = (const adx_linear *)e;
     (void)scratch;
-    return ADREV_FIXED ? adx_linear_reverse_w(s, adj, W)
-         : W == 1 ? adx_linear_reverse_w(s, adj, 1)
+    return W == 1 ? adx_linear_reverse_w(s, adj, 1)
          : W == 4 ? adx_linear_reverse_w(s, adj, 4)
          : adx_linear_reverse_w(s, adj, W);
 }
+#endif
 
 static bool adx_linear_forward(const adx_extended *e, ad_real tan[],
                                ad_real scratch[], size_t W)
@@ -10672,13 +10801,13 @@ static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
     for (size_t i = 0; i < n; i++)
         p->d[i] *= p->scale;
     p->scale = 1;
-    return adx_finite_all(n, p->d);
+    return ADREV_FIXED || adx_finite_all(n, p->d);
 }
 
 // What a span is made from when a statement is recorded.
 typedef struct adx_part {
     adx_view x;                 // operands
-    adx_view d;                 // their partials are these; none: 1
+    const adx_view *d;          // their partials are these; NULL: 1
     ad_real scale;
     bool own;                   // the caller writes them, where there is room
 } adx_part;
@@ -10687,7 +10816,7 @@ typedef struct adx_part {
 static bool adx_stores(const adx_part *p, const adx_ids *ids)
 {
     return !adx_is_constant(ids)
-        && (p->own || p->d.v != NULL);
+        && (p->own || p->d != NULL);
 }
 
 // Classifies the ids of all parts and adds up the bytes of the statement; 0:
@@ -10711,7 +10840,7 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
 // it is known whether its sweep needs care.
 static void adx_seal_linear(adx_linear *s)
 {
-    for (size_t k = 0; k < s->spans; k++) {
+    for (size_t k = 0; k < s->spans && !ADREV_FIXED; k++) {
         const adx_span *p = &s->span[k];
         s->e.care = s->e.care || p->scale * 0 != 0
                || (p->d != NULL && !adx_finite_all(s->n, p->d));
@@ -10744,9 +10873,9 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
         bool stores = adx_stores(&part[k], &ids[k]);
         s->span[k] = (adx_span){ ids[k], stores ? room : NULL, part[k].scale };
         bool finite = stores && !part[k].own
-                    ? adx_pack_scaled(&s->span[k], &part[k].d, n)
+                    ? adx_pack_scaled(&s->span[k], part[k].d, n)
                     : part[k].scale * 0 == 0;
-        s->e.care = s->e.care || !finite;
+        s->e.care = !ADREV_FIXED && (s->e.care || !finite);
         room += stores ? n : 0;
     }
     uint32_t *list = (uint32_t *)(void *)room;
@@ -10760,11 +10889,10 @@ static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
                              const adx_linear *s)
 {
     ad_rev y;
-    bool product = part->d.v != NULL;
+    bool product = part->d != NULL;
     (void)n;
     adx_tell_array(product ? ADREV_ARRAY_dot : ADREV_ARRAY_sum, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part->x,
-                   product ? &part->d : NULL, NULL);
+                   ADX_BASE(s), &part->x, part->d, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL || !product ? 0 : n);
     adx_set_result(&y, v, ADX_BASE(s), 0);
@@ -10809,9 +10937,10 @@ ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 {
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, c, incc))
         return adx_no_result();
-    const adx_part part = { .x = adx_vector(n, x, incx),
-                            .d = adx_constants(n, c, incc), .scale = 1 };
-    return adx_sum_of(adx_scalar_product(&part.x, &part.d), n, &part);
+    const adx_view factors = adx_constants(n, c, incc);
+    const adx_part part = { .x = adx_vector(n, x, incx), .d = &factors,
+                            .scale = 1 };
+    return adx_sum_of(adx_scalar_product(&part.x, &factors), n, &part);
 }
 
 // Euclidean length. Dividing by the largest entry keeps the squares from
@@ -10858,8 +10987,7 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return y;
 }
 
-// v = |x - y|^2: the partials are 2 (x - y), with the opposite sign for y,
-// which is its span's scale.
+// v = |x - y|^2: the partials are 2 (x - y), with the opposite sign for y.
 ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                              const ad_rev *y, ptrdiff_t incy)
 {
@@ -10867,7 +10995,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
         return adx_no_result();
     const adx_part part[2] = {
         { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
-        { .x = adx_vector(n, y, incy), .scale = -1, .own = true },
+        { .x = adx_vector(n, y, incy), .scale = 1, .own = true },
     };
     adx_linear *s = adx_add_linear(n, false, 2, part);
     ad_real v = 0;
@@ -10883,7 +11011,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
         v += d * d;
         for (size_t k = 0; s != NULL && k < 2; k++)
             if (s->span[k].d != NULL)
-                s->span[k].d[i] = 2 * d;
+                s->span[k].d[i] = k == 0 ? 2 * d : -2 * d;
     }
     if (s != NULL)
         adx_seal_linear(s);
@@ -10945,8 +11073,9 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
         return;
     const adx_view factor = adx_vector(n, &a, 0);
     const adx_view from = adx_vector(n, x, incx);
+    const adx_view partials = from;     // one whose address nobody has is faster
     const adx_part part[3] = {
-        { .x = factor, .d = from, .scale = 1 },
+        { .x = factor, .d = &partials, .scale = 1 },
         { .x = from, .scale = a.v },
         { .x = adx_vector(n, y, incy), .scale = 1 },
     };
@@ -10970,7 +11099,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
         return;
     const adx_view from = adx_vector(n, x, incx);
     const adx_part part[2] = {
-        { .x = adx_vector(n, &a, 0), .d = from, .scale = 1 },
+        { .x = adx_vector(n, &a, 0), .d = &from, .scale = 1 },
         { .x = from, .scale = a.v },
     };
     adx_linear *s = adx_add_linear(n, true, 2, part);
@@ -10983,6 +11112,40 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
                        ADX_BASE(s), i);
 }
 
+#if ADREV_FIXED
+#define ADX_LOOP_IF(to, f)                                                  \
+    if ((to) != NULL)                                                       \
+        *(to)++ = f(a, b, c, v);
+#define ADX_LOOPS_1(name) ADX_LOOP_IF(da, adx_fx_##name)
+#define ADX_LOOPS_2(name) ADX_LOOPS_1(name) ADX_LOOP_IF(db, adx_fy_##name)
+#define ADX_LOOPS_3(name) ADX_LOOPS_2(name) ADX_LOOP_IF(dc, adx_fz_##name)
+#define ADX_ROW(name, arity, ...)                                           \
+    ADX_API void adx_loops_##name(ADX_LOOPED)                               \
+    {                                                                       \
+        const ad_rev *xa = x[0];                                            \
+        const ad_rev *xb = x[1];                                            \
+        const ad_rev *xc = x[2];                                            \
+        ad_real *da = d[0];                                                 \
+        ad_real *db = d[1];                                                 \
+        ad_real *dc = d[2];                                                 \
+        (void)db; (void)dc;                                                 \
+        for (; n > 0; n--, xa++, xb++, xc++, y++) {                         \
+            const ad_real a = xa->v;                                        \
+            const ad_real b = xb->v;                                        \
+            const ad_real c = xc->v;                                        \
+            const ad_real v = adx_f_##name(a, b, c);                        \
+            ADX_LOOPS_##arity(name)                                         \
+            y->v = v;                                                       \
+        }                                                                   \
+    }
+#define ADX_STEP(name, ...)                                                 \
+    ADX_API void adx_loops_##name(ADX_LOOPED)                               \
+    {                                                                       \
+        (void)d;                                                            \
+        for (size_t i = 0; i < n; i++)                                      \
+            y[i].v = adx_f_##name(x[0][i].v);                               \
+    }
+#else
 #define ADX_LOOP(to, value)                                                 \
     for (size_t i = 0; i < n; i++)                                          \
         (to)[i] = value
@@ -10993,8 +11156,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
 #define ADX_LOOPS_2(name) ADX_LOOPS_1(name); ADX_LOOP_IF(d[1], adx_fy_##name)
 #define ADX_LOOPS_3(name) ADX_LOOPS_2(name); ADX_LOOP_IF(d[2], adx_fz_##name)
 #define ADX_ROW(name, arity, ...)                                           \
-    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
-                                  ad_real v[], ad_real *const d[3])         \
+    ADX_API void adx_loops_##name(ADX_LOOPED)                               \
     {                                                                       \
         const ad_real *a = x[0];                                            \
         const ad_real *b = x[1];                                            \
@@ -11003,12 +11165,12 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
         ADX_LOOPS_##arity(name);                                            \
     }
 #define ADX_STEP(name, ...)                                                 \
-    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
-                                  ad_real v[], ad_real *const d[3])         \
+    ADX_API void adx_loops_##name(ADX_LOOPED)                               \
     {                                                                       \
         (void)d;                                                            \
         ADX_LOOP(v, adx_f_##name(x[0][i]));                                 \
     }
+#endif
 ADREV_OPS(ADX_ROW)
 ADREV_STEPS(ADX_STEP)
 #undef ADX_ROW
@@ -11022,6 +11184,7 @@ ADREV_STEPS(ADX_STEP)
 // The row of a code that is known only now.
 ADX_APART adx_each_op adx_any_each_op(ad_opcode op) { return adx_each_op_of(op); }
 
+#if !ADREV_FIXED
 // The value of an operation at a single element.
 static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
 {
@@ -11031,6 +11194,7 @@ static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
     row.loops(1, at, &v, none);
     return v;
 }
+#endif
 
 // The partial with respect to operand k where it is the same for all elements,
 // so that none is stored; 0: it is not.
@@ -11046,8 +11210,36 @@ static ad_real adx_uniform(adx_each_op row, size_t k)
     return uniform;
 }
 
-#define ADX_TOGETHER (ADREV_FIXED ? 8 : 64)     // elements that are worked on
-                                                // at a time
+#if ADREV_FIXED
+// All elements at once, or one by one where an array has a stride.
+ADX_NOINLINE static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
+                            adx_linear *s, ad_rev y[], ptrdiff_t incy)
+{
+    const ad_rev *x[3] = { part->x.x, part->x.x, part->x.x };
+    ad_real *d[3] = { NULL, NULL, NULL };
+    bool strides = incy != 1;
+    for (size_t k = 0; k < row.arity; k++) {
+        x[k] = part[k].x.x;
+        d[k] = s == NULL ? NULL : s->span[k].d;
+        strides |= part[k].x.cs != 1;
+    }
+    if (!strides)
+        row.loops(n, x, y, d);
+    for (size_t i = 0; i < n; i++, y += incy) {
+        if (strides)
+            row.loops(1, x, y, d);
+        for (size_t k = 0; strides && k < row.arity; k++) {
+            x[k] += part[k].x.cs;
+            d[k] = d[k] == NULL ? NULL : d[k] + 1;
+        }
+#if ADREV_COUNT
+        adx_count_op(row.op, s == NULL ? 0 : (unsigned)row.arity);
+#endif
+        adx_set_result(y, y->v, ADX_BASE(s), i);
+    }
+}
+#else
+#define ADX_TOGETHER 64         // elements that are worked on at a time
 
 // Elements from .. from + n. The operands are packed into small arrays that
 // stay in the cache, so that one loop per formula serves every stride. The
@@ -11100,6 +11292,7 @@ static void adx_watch_steps(adx_each_op row, const adx_view *a)
             adx_observed(row.op, adx_value_of(row, x.v, 0, 0), x, x);
     }
 }
+#endif
 
 // The operation becomes one linear statement with n results and a span for each
 // operand. Sums and differences have a scale instead of partials.
@@ -11124,12 +11317,14 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
     do {                            // there is a first operand: gcc is told
         ad_real scale = adx_uniform(row, k);
         part[k].x = adx_vector(n, x[k], inc[k]);
-        part[k].d.v = NULL;
+        part[k].d = NULL;
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     } while (++k < 3 && k < arity);
+#if !ADREV_FIXED
     if (row.step && ADX_TRACED)
         adx_watch_steps(row, &part[0].x);
+#endif
     adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, part);
     adx_tell_array(ADREV_ARRAY_each, row.op, ADX_BASE(s),
                    &part[0].x, arity > 1 ? &part[1].x : NULL,
@@ -11305,6 +11500,7 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
     }
 }
 
+#if !ADREV_FIXED
 // adj += c d, where adj are the adjoints that the ids name.
 static void adx_add_at(size_t n, ad_real c, const ad_real d[],
                        const adx_ids *ids, ad_real adj[])
@@ -11319,6 +11515,7 @@ static void adx_add_at(size_t n, ad_real c, const ad_real d[],
             adj[id] += c * d[i];
     }
 }
+#endif
 
 // The fast case of a vector B with any ids. The adjoints of row i of A grow by
 // c[i] times the vector, and those of the vector by c[i] times row i. `row`
@@ -11332,9 +11529,9 @@ static void adx_column_reverse(const adx_product *s, ad_real adj[])
 
     column.col = column.row;
     for (size_t i = 0; i < s->m; i++) {
-        if (c[i] != 0 && !adx_is_constant(&s->a_ids))
+        if (c[i] != 0 && s->b != NULL)
             adx_add_at(s->k, c[i], s->b, &row, adj);
-        if (c[i] != 0 && !adx_is_constant(&s->b_ids))
+        if (c[i] != 0 && s->a != NULL)
             adx_add_at(s->k, c[i], &s->a[i * s->k], &column, adj);
         row.base += row.row;
         if (row.list != NULL)
@@ -11381,7 +11578,9 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
 
     if (adx_zeros(e->values * W, &adj[e->first * W]))
         return true;
-    bool care = s->e.care || !adx_finite_all(e->values * W, &adj[e->first * W]);
+    bool care = !ADREV_FIXED
+             && (s->e.care
+                 || !adx_finite_all(e->values * W, &adj[e->first * W]));
     bool fast = W == 1 && !care && !ADREV_COUNT;
     if (fast && s->n == 1)
         adx_column_reverse(s, adj);
@@ -11392,7 +11591,7 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     else if (!ADREV_FIXED && W == 8 && !care)
         adx_product_reverse_w(s, adj, 8, false);
     else
-        adx_product_reverse_w(s, adj, W, true);
+        adx_product_reverse_w(s, adj, ADREV_FIXED ? 1 : W, true);
     return true;
 }
 
@@ -11587,14 +11786,17 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
                                 const adx_product *s, const ad_real value[],
                                 ad_rev y[], ptrdiff_t inc)
 {
+    const ptrdiff_t along = a->cs * a->unit;
+    const ptrdiff_t down = x->rs * x->unit;
+    // without columns there may be no array, and NULL + 0 is undefined
+    const bool empty = a->cols == 0;
     for (size_t i = 0; i < a->rows; i++) {
-        // without columns there may be no array, and NULL + 0 is undefined
-        const ad_real *row = a->v;
-        if (a->cols > 0)
-            row += (ptrdiff_t)i * a->rs * a->unit;
-        ad_real v = value != NULL ? value[i]
-                  : adx_products(a->cols, row, a->cs * a->unit, x->v,
-                                 x->rs * x->unit);
+        const ad_real *row = empty ? a->v
+                           : a->v + (ptrdiff_t)i * a->rs * a->unit;
+        ad_real v = !ADREV_FIXED && value != NULL ? value[i]
+                  : ADREV_FIXED && a->cols < 8
+                  ? adx_few_products(0, a->cols, row, along, x->v, down)
+                  : adx_products(a->cols, row, along, x->v, down);
         adx_set_result(&y[(ptrdiff_t)i * inc], v, ADX_BASE(s), i);
     }
 }
@@ -11611,7 +11813,7 @@ static void adx_matvec(const adx_view *a, const adx_view *x, ad_rev y[],
 // two vectors would store.
 static ad_rev adx_square_sum(const adx_view *x)
 {
-    const adx_part part = { .x = *x, .d = *x, .scale = 2 };
+    const adx_part part = { .x = *x, .d = x, .scale = 2 };
     return adx_sum_of(adx_scalar_product(x, x), x->cols, &part);
 }
 
@@ -11748,9 +11950,9 @@ static bool adx_triangle_reverse(const adx_extended *e, ad_real adj[],
 
     if (adx_zeros(e->values * W, y))
         return true;
-    if (!ADREV_COUNT && W == 1 && !s->e.care && adx_finite_all(e->values, y)
-        && adx_rows_fit(&s->d_ids) && adx_rows_fit(&s->l_ids)
-        && adx_rows_fit(&s->x_ids))
+    if (!ADREV_FIXED && !ADREV_COUNT && W == 1 && !s->e.care
+        && adx_finite_all(e->values, y) && adx_rows_fit(&s->d_ids)
+        && adx_rows_fit(&s->l_ids) && adx_rows_fit(&s->x_ids))
         adx_triangle_fast(s, adj);
     else
         adx_triangle_sweep(s, adj, W, true);

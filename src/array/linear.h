@@ -5,10 +5,11 @@
  * results. They are enough for sums, scalar products with constants, norms and
  * operations on elements. Sweeps are the same for all: a loop over each span.
  *
- *   needs   tape/layout sweep/sweep array/operands
- *   offers  adx_axpy adx_products adx_inner_product adx_finite_all
- *           adx_copy_few adx_finite_few adx_zeros adx_chain adx_linear
- *           adx_linear_rule adx_part adx_seal_linear adx_add_linear adx_sum_of
+ *   needs   number/recording tape/layout sweep/sweep array/operands
+ *   offers  adx_axpy adx_few_products adx_products adx_inner_product
+ *           adx_finite_all adx_copy_few adx_finite_few adx_zeros adx_chain
+ *           adx_linear adx_linear_rule adx_part adx_seal_linear adx_add_linear
+ *           adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -28,6 +29,15 @@ static void adx_axpy(size_t n, ad_real a, const ad_real x[], ad_real y[])
 // A scalar product with strides. It adds in the order of adx_inner_product, so
 // it has the same bits: a value does not depend on which of its operands are
 // recorded.
+ADX_INLINE ad_real adx_few_products(ad_real total, size_t n, const ad_real x[],
+                                    ptrdiff_t xs, const ad_real y[],
+                                    ptrdiff_t ys)
+{
+    for (; n > 0; n--, x += xs, y += ys)
+        total += *x * *y;
+    return total;
+}
+
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
@@ -42,9 +52,7 @@ static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
             sum[k] += sum[k + 4];
         total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
-    for (; i < n; i++, x += xs, y += ys)
-        total += *x * *y;
-    return total;
+    return adx_few_products(total, n - i, x, xs, y, ys);
 }
 
 // A scalar product in eight running sums, however wide a register is: in a
@@ -152,8 +160,19 @@ static bool adx_zeros(size_t n, const ad_real x[])
     return true;
 }
 
+// A product of the chain rule: where a zero has to absorb the other factor, the
+// plain product is NaN.
+ADX_INLINE ad_real adx_chained(ad_real d, ad_real a)
+{
+    const ad_real p = d * a;
+    if (ADX_UNLIKELY(ADX_UNORDERED(p, p)) && (adx_is_zero(d) || adx_is_zero(a)))
+        return 0;
+    return p;
+}
+
 // The chain rule for one partial in W directions: to += d from. `care` is for
-// factors that may not be finite: then a factor of zero gives zero.
+// factors that may not be finite: then a factor of zero gives zero. Small
+// machines look at each product instead of at all factors beforehand.
 ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
                           size_t W, bool care)
 {
@@ -162,7 +181,8 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
         adx_count_reverse(d, to[0]);
 #endif
     for (size_t w = 0; w < W; w++)
-        to[w] += care ? adx_absorb(d, from[w]) : d * from[w];
+        to[w] += ADREV_FIXED ? adx_chained(d, from[w])
+               : care ? adx_absorb(d, from[w]) : d * from[w];
 }
 
 /* --- linear statements --------------------------------------------------- */
@@ -170,9 +190,47 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
 // n operands, of which operand i has the partial scale * d[i].
 typedef struct adx_span {
     adx_ids ids;
-    ad_real *d;                 // NULL: 1
+    ad_real *d;                 // NULL: 1; with ADREV_FIXED scale is 1 otherwise
     ad_real scale;
 } adx_span;
+
+#if ADREV_FIXED
+// Small machines have a loop each for three kinds of spans. In all, n > 0, and
+// adj are the adjoints that the ids name, the sink among them.
+#define ADX_EACH_ID(product)                                                \
+    const uint32_t *list = ids->list;                                       \
+    const uint32_t step = ids->col;                                         \
+    uint32_t id = ids->base;                                                \
+    do {                                                                    \
+        if (list != NULL)                                                   \
+            id = *list++;                                                   \
+        adj[id] += product;                                                 \
+        id += step;                                                         \
+    } while (--n > 0)
+
+// adj += c d
+ADX_APART void adx_add_at(size_t n, ad_real c, const ad_real d[],
+                          const adx_ids *ids, ad_real adj[])
+{
+    ADX_EACH_ID(adx_chained(*d++, c));
+}
+
+// adj += d y, element by element
+ADX_APART void adx_add_each_at(size_t n, const ad_real d[],
+                                const ad_real y[], const adx_ids *ids,
+                                ad_real adj[])
+{
+    ADX_EACH_ID(adx_chained(*d++, *y++));
+}
+
+// adj += c
+ADX_APART void adx_add_same_at(size_t n, ad_real c, const adx_ids *ids,
+                           ad_real adj[])
+{
+    ADX_EACH_ID(c);
+}
+#undef ADX_EACH_ID
+#endif
 
 // A linear statement has up to three spans. Either it has one result, the sum
 // of all terms of all spans, or it has n results (`each`): result i is the sum
@@ -228,7 +286,8 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
 
     if (adx_zeros(s->e.values * W, y))
         return true;
-    bool care = s->e.care || !adx_finite_all(s->e.values * W, y);
+    bool care = ADREV_FIXED || s->e.care
+             || !adx_finite_all(s->e.values * W, y);
     for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
         if (adx_is_constant(&p->ids))
             continue;
@@ -243,7 +302,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
         }
         for (size_t i = 0; i < s->n; i++) {
             size_t id = adx_id(&p->ids, i);
-            if (id != 0)
+            if (ADREV_FIXED || id != 0)         // 0 is the sink
                 adx_chain(&adj[id * W], adx_partial(p, i), &y[i * step], W,
                           care);
         }
@@ -251,16 +310,38 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
     return true;
 }
 
+#if ADREV_FIXED
+static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
+                               ad_real scratch[], size_t W)
+{
+    const adx_linear *s = (const adx_linear *)e;
+    const ad_real *y = &adj[e->first];
+    (void)scratch; (void)W;
+    if (adx_zeros(e->values, y))
+        return true;
+    for (const adx_span *p = s->span; p < s->span + s->spans; p++)
+        if (adx_is_constant(&p->ids))
+            continue;
+        else if (p->d == NULL && !s->each)
+            adx_add_same_at(s->n, adx_chained(p->scale, *y), &p->ids, adj);
+        else if (p->d == NULL || !s->each)
+            adx_add_at(s->n, p->d == NULL ? p->scale : *y,
+                       p->d == NULL ? y : p->d, &p->ids, adj);
+        else
+            adx_add_each_at(s->n, p->d, y, &p->ids, adj);
+    return true;
+}
+#else
 static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
                                ad_real scratch[], size_t W)
 {
     const adx_linear *s = (const adx_linear *)e;
     (void)scratch;
-    return ADREV_FIXED ? adx_linear_reverse_w(s, adj, W)
-         : W == 1 ? adx_linear_reverse_w(s, adj, 1)
+    return W == 1 ? adx_linear_reverse_w(s, adj, 1)
          : W == 4 ? adx_linear_reverse_w(s, adj, 4)
          : adx_linear_reverse_w(s, adj, W);
 }
+#endif
 
 static bool adx_linear_forward(const adx_extended *e, ad_real tan[],
                                ad_real scratch[], size_t W)
@@ -293,13 +374,13 @@ static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
     for (size_t i = 0; i < n; i++)
         p->d[i] *= p->scale;
     p->scale = 1;
-    return adx_finite_all(n, p->d);
+    return ADREV_FIXED || adx_finite_all(n, p->d);
 }
 
 // What a span is made from when a statement is recorded.
 typedef struct adx_part {
     adx_view x;                 // operands
-    adx_view d;                 // their partials are these; none: 1
+    const adx_view *d;          // their partials are these; NULL: 1
     ad_real scale;
     bool own;                   // the caller writes them, where there is room
 } adx_part;
@@ -308,7 +389,7 @@ typedef struct adx_part {
 static bool adx_stores(const adx_part *p, const adx_ids *ids)
 {
     return !adx_is_constant(ids)
-        && (p->own || p->d.v != NULL);
+        && (p->own || p->d != NULL);
 }
 
 // Classifies the ids of all parts and adds up the bytes of the statement; 0:
@@ -332,7 +413,7 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
 // it is known whether its sweep needs care.
 static void adx_seal_linear(adx_linear *s)
 {
-    for (size_t k = 0; k < s->spans; k++) {
+    for (size_t k = 0; k < s->spans && !ADREV_FIXED; k++) {
         const adx_span *p = &s->span[k];
         s->e.care = s->e.care || p->scale * 0 != 0
                || (p->d != NULL && !adx_finite_all(s->n, p->d));
@@ -365,9 +446,9 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
         bool stores = adx_stores(&part[k], &ids[k]);
         s->span[k] = (adx_span){ ids[k], stores ? room : NULL, part[k].scale };
         bool finite = stores && !part[k].own
-                    ? adx_pack_scaled(&s->span[k], &part[k].d, n)
+                    ? adx_pack_scaled(&s->span[k], part[k].d, n)
                     : part[k].scale * 0 == 0;
-        s->e.care = s->e.care || !finite;
+        s->e.care = !ADREV_FIXED && (s->e.care || !finite);
         room += stores ? n : 0;
     }
     uint32_t *list = (uint32_t *)(void *)room;
@@ -381,11 +462,10 @@ static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
                              const adx_linear *s)
 {
     ad_rev y;
-    bool product = part->d.v != NULL;
+    bool product = part->d != NULL;
     (void)n;
     adx_tell_array(product ? ADREV_ARRAY_dot : ADREV_ARRAY_sum, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part->x,
-                   product ? &part->d : NULL, NULL);
+                   ADX_BASE(s), &part->x, part->d, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL || !product ? 0 : n);
     adx_set_result(&y, v, ADX_BASE(s), 0);

@@ -11,7 +11,7 @@
  *           sweep/queries
  *   offers  adx_view ADX_UNIT adx_ids adx_matrix adx_vector adx_constants
  *           adx_offset adx_element adx_view_size ADX_BASE adx_missing
- *           adx_missing_s adx_missing_matrix adx_no_result adx_pack_one
+ *           adx_missing_matrix adx_missing_s adx_no_result adx_pack_one
  *           adx_pack_view adx_id_here adx_ids_of_corners adx_classify
  *           adx_pack_even_at adx_pack_even adx_is_constant adx_write_list
  *           adx_id adx_id_of adx_adjacent adx_recording adx_public_view
@@ -108,16 +108,22 @@ static bool adx_missing(size_t n, const void *x)
     return true;
 }
 
-// The same of a vector, and of a matrix, with strides.
-static bool adx_missing_s(size_t n, const void *x, ptrdiff_t inc)
+// The same of a matrix, and of a vector, with strides. If all lengths are
+// short, their products and sums are possible.
+#define ADX_SHORT_BITS (4 * sizeof(size_t) - 4)
+
+ADX_INLINE bool adx_missing_matrix(size_t rows, size_t cols, const void *x,
+                                   ptrdiff_t rs, ptrdiff_t cs)
 {
-    return adx_missing(adx_spread_of(1, 0, n, inc), x);
+    const size_t any = rows | cols | (size_t)rs | (size_t)cs;
+    if (x != NULL && any >> ADX_SHORT_BITS == 0)
+        return false;
+    return adx_missing(adx_spread_of(rows, rs, cols, cs), x);
 }
 
-static bool adx_missing_matrix(size_t rows, size_t cols, const void *x,
-                               ptrdiff_t rs, ptrdiff_t cs)
+ADX_INLINE bool adx_missing_s(size_t n, const void *x, ptrdiff_t inc)
 {
-    return adx_missing(adx_spread_of(rows, rs, cols, cs), x);
+    return adx_missing_matrix(1, n, x, 0, inc);
 }
 
 static ad_rev adx_no_result(void) { return adx_passive(ADX_K(NAN)); }
@@ -129,7 +135,8 @@ typedef uint64_t adx_duo_ids __attribute__((vector_size(16)));
 #endif
 
 // Copies one row of values into consecutive places. Returns the sum of all v*0,
-// which is NaN if a value is not finite and 0 otherwise. The loop takes two
+// which is NaN if a value is not finite and 0 otherwise (with ADREV_FIXED it is
+// not asked for: adx_chain looks at products). The loop takes two
 // values at a time, because gcc -O2 without AVX would put four together in
 // memory (ten times slower), and it keeps two sums, so that an addition need
 // not wait for the one before.
@@ -154,7 +161,8 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
 #endif
     for (; j < n; j++, v += step) {
         to[j] = *v;
-        fault += *v * 0;
+        if (!ADREV_FIXED)
+            fault += *v * 0;
     }
     return fault;
 }
@@ -165,7 +173,8 @@ static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 {
     const ptrdiff_t step = a->cs * a->unit;
     const ad_real *v = a->v + (ptrdiff_t)i * a->rs * a->unit;
-    return step == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
+    return ADREV_FIXED ? adx_pack_row(a->cols, v, step, to)
+         : step == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
          : step == 1 ? adx_pack_row(a->cols, v, 1, to)
          : adx_pack_row(a->cols, v, step, to);
 }
@@ -189,37 +198,49 @@ static inline uint32_t adx_id_here(ad_rev x)
 }
 
 #if ADREV_FIXED
-// The spacing that the ids have if they are evenly spaced, read off the first
-// numbers; base 0: they are not. Numbers of an older job, from before a rewind,
-// are looked up one by one: of one job some are still there and some are not.
-static adx_ids adx_ids_of_corners(const adx_view *a)
+// Whether n numbers of one job have ids in steps.
+ADX_APART bool adx_in_order(size_t n, const ad_rev *x, ptrdiff_t inc,
+                            uint32_t job, uint32_t seq, uint32_t step)
 {
-    static const adx_ids none;
-    adx_ids ids = none;
-    const ad_rev *x = a->x;
-    if (x == NULL || adx_view_size(a) == 0 || x->job == 0
-        || x->job != (uint32_t)adx_now.job)
-        return ids;
-    ids.base = x->seq;
-    ids.row = a->rows == 1 ? 0 : x[a->rs].seq - x->seq;
-    ids.col = a->cols == 1 ? 0 : x[a->cs].seq - x->seq;
-    return ids;
+    do {
+        if (x->job != job || x->seq != seq)
+            return false;
+        x += inc;
+        seq += step;
+    } while (--n > 0);
+    return true;
 }
 
-// Whether all ids are what the first ones promise.
-static bool adx_are_even(const adx_view *a, const adx_ids *ids)
+// Whether the ids are evenly spaced: base and steps are read off the first
+// numbers. A column, and a matrix whose rows follow one another, are one row.
+// Numbers of an older job, from before a rewind, are looked up one by one: of
+// one job some are still there and some are not.
+static bool adx_find_spacing(const adx_view *a, adx_ids *ids)
 {
-    const uint32_t job = a->x->job;
-    const ad_rev *row = a->x;
-    uint32_t first = ids->base;
-    for (size_t i = 0; i < a->rows; i++, row += a->rs, first += ids->row) {
-        const ad_rev *x = row;
-        uint32_t seq = first;
-        for (size_t j = 0; j < a->cols; j++, x += a->cs, seq += ids->col)
-            if (x->job != job || x->seq != seq)
-                return false;
+    const ad_rev *x = a->x;
+    const uint32_t job = x->job;
+    const uint32_t base = x->seq;
+    ptrdiff_t inc = a->cs;
+    size_t n = a->cols;
+    size_t rows = a->rows;
+    if (job != (uint32_t)adx_now.job && (base | job) != 0)
+        return false;
+    if (rows != 1 && (n == 1 || a->rs == (ptrdiff_t)n * inc)) {
+        inc = n == 1 ? a->rs : inc;
+        n *= rows;
+        rows = 1;
     }
-    return true;
+    const uint32_t step = x[inc].seq - base;
+    const uint32_t row = rows == 1 ? step * (uint32_t)a->cols
+                                   : x[a->rs].seq - base;
+    *ids = (adx_ids){ NULL, base, row, step, false };
+    for (uint32_t seq = base; adx_in_order(n, x, inc, job, seq, step);) {
+        if (--rows == 0)
+            return true;
+        x += a->rs;
+        seq += row;
+    }
+    return false;
 }
 #else
 // Whether the compound ids of a row are id, id + step ... The loop has no
@@ -299,7 +320,26 @@ static bool adx_are_even(const adx_view *a, const adx_ids *ids)
         i++;
     return i == b.rows;
 }
+
+static bool adx_find_spacing(const adx_view *a, adx_ids *ids)
+{
+    *ids = adx_ids_of_corners(a);
+    bool constant = adx_word(a->x) == 0;        // then all may be
+    return (ids->base != 0 || constant) && adx_are_even(a, ids);
+}
 #endif
+
+// Whether any of the numbers is recorded. All of them are looked up.
+ADX_APART bool adx_has_variable(const adx_view *a)
+{
+    const adx_view b = adx_lying(a);
+    bool active = false;
+    for (size_t i = 0; i < b.rows; i++)
+        for (size_t j = 0; j < b.cols; j++)
+            if (adx_id_here(b.x[adx_offset(&b, i, j)]) != 0)
+                active = true;
+    return active;
+}
 
 // Decides how the ids are stored: by their spacing, as a list (`listed`), or
 // not at all because all numbers are constants. The list itself is written
@@ -307,18 +347,14 @@ static bool adx_are_even(const adx_view *a, const adx_ids *ids)
 // looked up here: that may add entries, which must come before the statement.
 static adx_ids adx_classify(const adx_view *a)
 {
-    adx_ids ids = adx_ids_of_corners(a);
+    static const adx_ids none;
+    adx_ids ids;
     if (a->x == NULL || adx_view_size(a) == 0)
+        return none;
+    if (adx_find_spacing(a, &ids))
         return ids;
-    bool constant = adx_word(a->x) == 0;        // then all may be
-    if ((ids.base != 0 || constant) && adx_are_even(a, &ids))
-        return ids;
-    const adx_view b = adx_lying(a);
-    ids = (adx_ids){0};
-    for (size_t i = 0; i < b.rows; i++)
-        for (size_t j = 0; j < b.cols; j++)
-            if (adx_id_here(b.x[adx_offset(&b, i, j)]) != 0)
-                ids.listed = true;
+    ids = none;
+    ids.listed = adx_has_variable(a);
     return ids;
 }
 
@@ -409,13 +445,13 @@ static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
 }
 
 // The id of number i of a row: of a matrix, adx_id_of.
-static inline size_t adx_id(const adx_ids *ids, size_t i)
+ADX_INLINE size_t adx_id(const adx_ids *ids, size_t i)
 {
     return ids->list != NULL ? ids->list[i]
                              : (uint32_t)(ids->base + (uint32_t)i * ids->col);
 }
 
-static inline size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
+ADX_INLINE size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
                                size_t cols)
 {
     return ids->list != NULL ? ids->list[i * cols + j]

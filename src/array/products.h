@@ -57,6 +57,7 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
     }
 }
 
+#if !ADREV_FIXED
 // adj += c d, where adj are the adjoints that the ids name.
 static void adx_add_at(size_t n, ad_real c, const ad_real d[],
                        const adx_ids *ids, ad_real adj[])
@@ -71,6 +72,7 @@ static void adx_add_at(size_t n, ad_real c, const ad_real d[],
             adj[id] += c * d[i];
     }
 }
+#endif
 
 // The fast case of a vector B with any ids. The adjoints of row i of A grow by
 // c[i] times the vector, and those of the vector by c[i] times row i. `row`
@@ -84,9 +86,9 @@ static void adx_column_reverse(const adx_product *s, ad_real adj[])
 
     column.col = column.row;
     for (size_t i = 0; i < s->m; i++) {
-        if (c[i] != 0 && !adx_is_constant(&s->a_ids))
+        if (c[i] != 0 && s->b != NULL)
             adx_add_at(s->k, c[i], s->b, &row, adj);
-        if (c[i] != 0 && !adx_is_constant(&s->b_ids))
+        if (c[i] != 0 && s->a != NULL)
             adx_add_at(s->k, c[i], &s->a[i * s->k], &column, adj);
         row.base += row.row;
         if (row.list != NULL)
@@ -133,7 +135,9 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
 
     if (adx_zeros(e->values * W, &adj[e->first * W]))
         return true;
-    bool care = s->e.care || !adx_finite_all(e->values * W, &adj[e->first * W]);
+    bool care = !ADREV_FIXED
+             && (s->e.care
+                 || !adx_finite_all(e->values * W, &adj[e->first * W]));
     bool fast = W == 1 && !care && !ADREV_COUNT;
     if (fast && s->n == 1)
         adx_column_reverse(s, adj);
@@ -144,7 +148,7 @@ static bool adx_product_reverse(const adx_extended *e, ad_real adj[],
     else if (!ADREV_FIXED && W == 8 && !care)
         adx_product_reverse_w(s, adj, 8, false);
     else
-        adx_product_reverse_w(s, adj, W, true);
+        adx_product_reverse_w(s, adj, ADREV_FIXED ? 1 : W, true);
     return true;
 }
 
@@ -339,14 +343,17 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
                                 const adx_product *s, const ad_real value[],
                                 ad_rev y[], ptrdiff_t inc)
 {
+    const ptrdiff_t along = a->cs * a->unit;
+    const ptrdiff_t down = x->rs * x->unit;
+    // without columns there may be no array, and NULL + 0 is undefined
+    const bool empty = a->cols == 0;
     for (size_t i = 0; i < a->rows; i++) {
-        // without columns there may be no array, and NULL + 0 is undefined
-        const ad_real *row = a->v;
-        if (a->cols > 0)
-            row += (ptrdiff_t)i * a->rs * a->unit;
-        ad_real v = value != NULL ? value[i]
-                  : adx_products(a->cols, row, a->cs * a->unit, x->v,
-                                 x->rs * x->unit);
+        const ad_real *row = empty ? a->v
+                           : a->v + (ptrdiff_t)i * a->rs * a->unit;
+        ad_real v = !ADREV_FIXED && value != NULL ? value[i]
+                  : ADREV_FIXED && a->cols < 8
+                  ? adx_few_products(0, a->cols, row, along, x->v, down)
+                  : adx_products(a->cols, row, along, x->v, down);
         adx_set_result(&y[(ptrdiff_t)i * inc], v, ADX_BASE(s), i);
     }
 }
@@ -363,7 +370,7 @@ static void adx_matvec(const adx_view *a, const adx_view *x, ad_rev y[],
 // two vectors would store.
 static ad_rev adx_square_sum(const adx_view *x)
 {
-    const adx_part part = { .x = *x, .d = *x, .scale = 2 };
+    const adx_part part = { .x = *x, .d = x, .scale = 2 };
     return adx_sum_of(adx_scalar_product(x, x), x->cols, &part);
 }
 
@@ -500,9 +507,9 @@ static bool adx_triangle_reverse(const adx_extended *e, ad_real adj[],
 
     if (adx_zeros(e->values * W, y))
         return true;
-    if (!ADREV_COUNT && W == 1 && !s->e.care && adx_finite_all(e->values, y)
-        && adx_rows_fit(&s->d_ids) && adx_rows_fit(&s->l_ids)
-        && adx_rows_fit(&s->x_ids))
+    if (!ADREV_FIXED && !ADREV_COUNT && W == 1 && !s->e.care
+        && adx_finite_all(e->values, y) && adx_rows_fit(&s->d_ids)
+        && adx_rows_fit(&s->l_ids) && adx_rows_fit(&s->x_ids))
         adx_triangle_fast(s, adj);
     else
         adx_triangle_sweep(s, adj, W, true);

@@ -33,9 +33,10 @@ ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 {
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, c, incc))
         return adx_no_result();
-    const adx_part part = { .x = adx_vector(n, x, incx),
-                            .d = adx_constants(n, c, incc), .scale = 1 };
-    return adx_sum_of(adx_scalar_product(&part.x, &part.d), n, &part);
+    const adx_view factors = adx_constants(n, c, incc);
+    const adx_part part = { .x = adx_vector(n, x, incx), .d = &factors,
+                            .scale = 1 };
+    return adx_sum_of(adx_scalar_product(&part.x, &factors), n, &part);
 }
 
 // Euclidean length. Dividing by the largest entry keeps the squares from
@@ -82,8 +83,7 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
     return y;
 }
 
-// v = |x - y|^2: the partials are 2 (x - y), with the opposite sign for y,
-// which is its span's scale.
+// v = |x - y|^2: the partials are 2 (x - y), with the opposite sign for y.
 ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                              const ad_rev *y, ptrdiff_t incy)
 {
@@ -91,7 +91,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
         return adx_no_result();
     const adx_part part[2] = {
         { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
-        { .x = adx_vector(n, y, incy), .scale = -1, .own = true },
+        { .x = adx_vector(n, y, incy), .scale = 1, .own = true },
     };
     adx_linear *s = adx_add_linear(n, false, 2, part);
     ad_real v = 0;
@@ -107,7 +107,7 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
         v += d * d;
         for (size_t k = 0; s != NULL && k < 2; k++)
             if (s->span[k].d != NULL)
-                s->span[k].d[i] = 2 * d;
+                s->span[k].d[i] = k == 0 ? 2 * d : -2 * d;
     }
     if (s != NULL)
         adx_seal_linear(s);
@@ -169,8 +169,9 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
         return;
     const adx_view factor = adx_vector(n, &a, 0);
     const adx_view from = adx_vector(n, x, incx);
+    const adx_view partials = from;     // one whose address nobody has is faster
     const adx_part part[3] = {
-        { .x = factor, .d = from, .scale = 1 },
+        { .x = factor, .d = &partials, .scale = 1 },
         { .x = from, .scale = a.v },
         { .x = adx_vector(n, y, incy), .scale = 1 },
     };
@@ -194,7 +195,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
         return;
     const adx_view from = adx_vector(n, x, incx);
     const adx_part part[2] = {
-        { .x = adx_vector(n, &a, 0), .d = from, .scale = 1 },
+        { .x = adx_vector(n, &a, 0), .d = &from, .scale = 1 },
         { .x = from, .scale = a.v },
     };
     adx_linear *s = adx_add_linear(n, true, 2, part);
@@ -207,6 +208,40 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
                        ADX_BASE(s), i);
 }
 
+#if ADREV_FIXED
+#define ADX_LOOP_IF(to, f)                                                  \
+    if ((to) != NULL)                                                       \
+        *(to)++ = f(a, b, c, v);
+#define ADX_LOOPS_1(name) ADX_LOOP_IF(da, adx_fx_##name)
+#define ADX_LOOPS_2(name) ADX_LOOPS_1(name) ADX_LOOP_IF(db, adx_fy_##name)
+#define ADX_LOOPS_3(name) ADX_LOOPS_2(name) ADX_LOOP_IF(dc, adx_fz_##name)
+#define ADX_ROW(name, arity, ...)                                           \
+    ADX_API void adx_loops_##name(ADX_LOOPED)                               \
+    {                                                                       \
+        const ad_rev *xa = x[0];                                            \
+        const ad_rev *xb = x[1];                                            \
+        const ad_rev *xc = x[2];                                            \
+        ad_real *da = d[0];                                                 \
+        ad_real *db = d[1];                                                 \
+        ad_real *dc = d[2];                                                 \
+        (void)db; (void)dc;                                                 \
+        for (; n > 0; n--, xa++, xb++, xc++, y++) {                         \
+            const ad_real a = xa->v;                                        \
+            const ad_real b = xb->v;                                        \
+            const ad_real c = xc->v;                                        \
+            const ad_real v = adx_f_##name(a, b, c);                        \
+            ADX_LOOPS_##arity(name)                                         \
+            y->v = v;                                                       \
+        }                                                                   \
+    }
+#define ADX_STEP(name, ...)                                                 \
+    ADX_API void adx_loops_##name(ADX_LOOPED)                               \
+    {                                                                       \
+        (void)d;                                                            \
+        for (size_t i = 0; i < n; i++)                                      \
+            y[i].v = adx_f_##name(x[0][i].v);                               \
+    }
+#else
 #define ADX_LOOP(to, value)                                                 \
     for (size_t i = 0; i < n; i++)                                          \
         (to)[i] = value
@@ -217,8 +252,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
 #define ADX_LOOPS_2(name) ADX_LOOPS_1(name); ADX_LOOP_IF(d[1], adx_fy_##name)
 #define ADX_LOOPS_3(name) ADX_LOOPS_2(name); ADX_LOOP_IF(d[2], adx_fz_##name)
 #define ADX_ROW(name, arity, ...)                                           \
-    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
-                                  ad_real v[], ad_real *const d[3])         \
+    ADX_API void adx_loops_##name(ADX_LOOPED)                               \
     {                                                                       \
         const ad_real *a = x[0];                                            \
         const ad_real *b = x[1];                                            \
@@ -227,12 +261,12 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
         ADX_LOOPS_##arity(name);                                            \
     }
 #define ADX_STEP(name, ...)                                                 \
-    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
-                                  ad_real v[], ad_real *const d[3])         \
+    ADX_API void adx_loops_##name(ADX_LOOPED)                               \
     {                                                                       \
         (void)d;                                                            \
         ADX_LOOP(v, adx_f_##name(x[0][i]));                                 \
     }
+#endif
 ADREV_OPS(ADX_ROW)
 ADREV_STEPS(ADX_STEP)
 #undef ADX_ROW
@@ -246,6 +280,7 @@ ADREV_STEPS(ADX_STEP)
 // The row of a code that is known only now.
 ADX_APART adx_each_op adx_any_each_op(ad_opcode op) { return adx_each_op_of(op); }
 
+#if !ADREV_FIXED
 // The value of an operation at a single element.
 static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
 {
@@ -255,6 +290,7 @@ static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
     row.loops(1, at, &v, none);
     return v;
 }
+#endif
 
 // The partial with respect to operand k where it is the same for all elements,
 // so that none is stored; 0: it is not.
@@ -270,8 +306,36 @@ static ad_real adx_uniform(adx_each_op row, size_t k)
     return uniform;
 }
 
-#define ADX_TOGETHER (ADREV_FIXED ? 8 : 64)     // elements that are worked on
-                                                // at a time
+#if ADREV_FIXED
+// All elements at once, or one by one where an array has a stride.
+ADX_NOINLINE static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
+                            adx_linear *s, ad_rev y[], ptrdiff_t incy)
+{
+    const ad_rev *x[3] = { part->x.x, part->x.x, part->x.x };
+    ad_real *d[3] = { NULL, NULL, NULL };
+    bool strides = incy != 1;
+    for (size_t k = 0; k < row.arity; k++) {
+        x[k] = part[k].x.x;
+        d[k] = s == NULL ? NULL : s->span[k].d;
+        strides |= part[k].x.cs != 1;
+    }
+    if (!strides)
+        row.loops(n, x, y, d);
+    for (size_t i = 0; i < n; i++, y += incy) {
+        if (strides)
+            row.loops(1, x, y, d);
+        for (size_t k = 0; strides && k < row.arity; k++) {
+            x[k] += part[k].x.cs;
+            d[k] = d[k] == NULL ? NULL : d[k] + 1;
+        }
+#if ADREV_COUNT
+        adx_count_op(row.op, s == NULL ? 0 : (unsigned)row.arity);
+#endif
+        adx_set_result(y, y->v, ADX_BASE(s), i);
+    }
+}
+#else
+#define ADX_TOGETHER 64         // elements that are worked on at a time
 
 // Elements from .. from + n. The operands are packed into small arrays that
 // stay in the cache, so that one loop per formula serves every stride. The
@@ -324,6 +388,7 @@ static void adx_watch_steps(adx_each_op row, const adx_view *a)
             adx_observed(row.op, adx_value_of(row, x.v, 0, 0), x, x);
     }
 }
+#endif
 
 // The operation becomes one linear statement with n results and a span for each
 // operand. Sums and differences have a scale instead of partials.
@@ -348,12 +413,14 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
     do {                            // there is a first operand: gcc is told
         ad_real scale = adx_uniform(row, k);
         part[k].x = adx_vector(n, x[k], inc[k]);
-        part[k].d.v = NULL;
+        part[k].d = NULL;
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     } while (++k < 3 && k < arity);
+#if !ADREV_FIXED
     if (row.step && ADX_TRACED)
         adx_watch_steps(row, &part[0].x);
+#endif
     adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, part);
     adx_tell_array(ADREV_ARRAY_each, row.op, ADX_BASE(s),
                    &part[0].x, arity > 1 ? &part[1].x : NULL,

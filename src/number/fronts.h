@@ -27,7 +27,7 @@
  *                    ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
- *   offers  adx_each_op adx_each_op_of
+ *   offers  ADX_LOOPED adx_each_op adx_each_op_of
  * ========================================================================== */
 
 // a where the condition holds, else b. Both are evaluated; the one that is not
@@ -157,9 +157,17 @@
 #if ADREV_FIXED < 2 || !defined ADREV_STATIC
 // A row of the operator table as loops over n elements. The first loop computes
 // the values; each further loop computes one partial, if there is room for it.
-// A step function has no partials.
-typedef void adx_loops(size_t n, const ad_real *const x[3], ad_real v[],
-                       ad_real *const d[3]);
+// A step function has no partials. With ADREV_FIXED it is one loop, which reads
+// numbers and writes the values of results where they are, so that it needs no
+// other memory.
+#if ADREV_FIXED
+#define ADX_LOOPED                                                          \
+    size_t n, const ad_rev *const x[3], ad_rev y[], ad_real *const d[3]
+#else
+#define ADX_LOOPED                                                          \
+    size_t n, const ad_real *const x[3], ad_real v[], ad_real *const d[3]
+#endif
+typedef void adx_loops(ADX_LOOPED);
 
 // What ad_each does with each element.
 typedef struct adx_each_op {
@@ -171,8 +179,7 @@ typedef struct adx_each_op {
 } adx_each_op;
 
 #define ADX_DEFINE(name, ...)                                               \
-    ADX_API void adx_loops_##name(size_t n, const ad_real *const x[3],      \
-                                  ad_real v[], ad_real *const d[3]);
+    ADX_API void adx_loops_##name(ADX_LOOPED);
 ADREV_OPS(ADX_DEFINE)
 ADREV_STEPS(ADX_DEFINE)
 #undef ADX_DEFINE

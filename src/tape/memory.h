@@ -288,9 +288,12 @@ static inline size_t adx_size_plus(size_t a, size_t b)
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
+// (The product of two half words fits: mostly nothing is divided, which takes
+// long, and on some processors a function.)
 static inline size_t adx_size_times(size_t a, size_t b)
 {
-    return b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
+    const bool half = (a | b) >> 4 * sizeof a == 0;
+    return !half && b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 
 static inline size_t adx_magnitude(ptrdiff_t step)

@@ -474,6 +474,73 @@ static void test_spacing(void)
     }
 }
 
+// Zero absorbs what is not finite: a partial, an element, an adjoint.
+static void test_zero_factors(void)
+{
+    const ad_real infinite = (ad_real)INFINITY;
+    const ad_real at[6] = { 0, 4, infinite, 2, 0, 3 };
+    static const ad_real c[3] = { 0, 1, 0 };
+    ad_tape *t = begin(ROOM);
+    ad_rev x[6], h[3], d[2] = { { .v = 1 }, { .v = 1 } };
+    ad_real g[6];
+    ad_inputs(6, at, x);
+    ad_each(ADREV_OP_sqrt, 3, x, NULL, NULL, h);
+    CHECK(ad_gradient(t, ad_dotc(3, h, c), 3, x, g) == ADREV_OK, "roots");
+    CHECK(g[0] == 0 && g[1] == (ad_real)0.25 && g[2] == 0, "roots: %g %g %g",
+          (double)g[0], (double)g[1], (double)g[2]);
+
+    ad_matvec(2, 2, x, x + 3, h);           // rows (0, 4), (inf, 2) by (2, 0)
+    CHECK(ad_gradient(t, h[0], 6, x, g) == ADREV_OK && g[3] == 0 && g[4] == 4
+          && g[0] == 2 && g[1] == 0 && g[2] == 0, "a row without infinity");
+    ad_rev y = ad_rec(ad_mul(h[0], infinite));
+    CHECK(ad_gradient(t, y, 6, x, g) == ADREV_OK && g[0] == infinite
+          && g[1] == 0 && g[3] == 0 && g[4] == infinite,
+          "an infinite adjoint: %g %g %g %g", (double)g[0], (double)g[1],
+          (double)g[3], (double)g[4]);
+    ad_trimatvec(2, d, x, x + 4, h);        // l = 0, x = (0, 3)
+    y = ad_rec(ad_mul(h[1], infinite));
+    CHECK(ad_gradient(t, y, 6, x, g) == ADREV_OK && g[0] == 0 && g[4] == 0
+          && g[5] == infinite, "a triangle: %g %g %g", (double)g[0],
+          (double)g[4], (double)g[5]);
+}
+
+// Elements with strides, in place, beside the same operations one by one.
+static void test_strides(void)
+{
+    enum { N = 5, ALL = 3 * N };
+    static const ptrdiff_t inc[4] = { 1, 2, -1, 0 };
+    for (size_t k = 0; k < 64; k++) {
+        ad_tape *t = begin(ROOM);
+        const ptrdiff_t ia = inc[k % 4], ib = inc[k / 4 % 4], ic = inc[k / 16];
+        ad_rev x[ALL], h[2 * N], sum = {0};
+        ad_real at[ALL], g[ALL], want[ALL];
+        for (size_t i = 0; i < ALL; i++)
+            at[i] = (ad_real)(i % 7) / 8 - (ad_real)0.25;
+        ad_inputs(ALL, at, x);
+        const ad_rev *a = ia < 0 ? x + N : x, *b = ib < 0 ? x + ALL - 1 : x + N;
+        const ptrdiff_t iy = ic == 0 ? 2 : ic;
+        ad_rev *y = iy < 0 ? h + N - 1 : h;
+        for (ptrdiff_t i = 0; i < N; i++)
+            y[i * iy] = a[i * ia];
+        ad_each_s(ADREV_OP_fma, N, y, iy, b, ib, a, ia, y, iy);
+        ad_each_s(ADREV_OP_sub, N, y, iy, b, ib, NULL, 0, y, iy);
+        for (ptrdiff_t i = 0; i < N; i++)
+            ad_acc(&sum, ad_mul((ad_real)(i + 1), y[i * iy]));
+        CHECK(ad_gradient(t, sum, ALL, x, g) == ADREV_OK, "strides %zu", k);
+        sum = (ad_rev){0};
+        for (ptrdiff_t i = 0; i < N; i++) {
+            const ad_rev p = ad_rec(ad_fma(a[i * ia], b[i * ib], a[i * ia]));
+            const ad_rev q = ad_rec(ad_sub(p, b[i * ib]));
+            CHECK(q.v == y[i * iy].v, "strides %zu: value %td", k, i);
+            ad_acc(&sum, ad_mul((ad_real)(i + 1), q));
+        }
+        CHECK(ad_gradient(t, sum, ALL, x, want) == ADREV_OK, "one by one");
+        for (size_t i = 0; i < ALL; i++)
+            CHECK(is_close(g[i], want[i], 40), "strides %zu, input %zu: %g %g",
+                  k, i, (double)g[i], (double)want[i]);
+    }
+}
+
 // Values from before and behind a mark have one job; those behind it are gone
 // after a rewind, and an array that begins with the others does not hide them.
 static void test_rewound_arrays(void)
@@ -566,6 +633,8 @@ int main(void)
 #if ADREV_FIXED < 2
     test_arrays();
     test_spacing();
+    test_zero_factors();
+    test_strides();
     test_full_of_arrays();
     test_rewound_arrays();
     test_external_of_all_sizes();
