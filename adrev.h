@@ -6679,6 +6679,8 @@ ADX_SELDOM_END
 
 /* --- the life of a tape -------------------------------------------------- */
 
+// Begins a new recording in the memory of the old one, with a job of its own: so
+// values of the old one are foreign from here on.
 static void adx_reset_tape(ad_tape *t, adx_context *c)
 {
     if (ADREV_FIXED < 2 && t->last != NULL)
@@ -8127,6 +8129,9 @@ static ad_rev *adx_array(adx_session *s, size_t n)
     return (ad_rev *)p;
 }
 
+// Begins a session: a segment on the current tape, or on a tape of its own where
+// there is none. What the segment records has another job, so nothing outside
+// can refer to it after adx_close_session.
 static ad_status adx_open_session(adx_session *s)
 {
     s->own = NULL;

@@ -1096,6 +1096,9 @@ static ad_status adx_blame_element(const adx_assembling *s, size_t kind,
          : adx_flip_guard(s->a->kind[kind].fn, s->left[e] - 1);
 }
 
+// Evaluates n elements of a kind, from `first` on, as points of one map. Result
+// i of element e goes to contribution[i * count + e]. If an element fails, it is
+// remembered as the last one (ad_assembly_element), with its guard.
 static ad_status adx_map_elements(adx_assembling *s, size_t kind, size_t first,
                                   size_t n, ad_real *contribution)
 {
@@ -1401,6 +1404,8 @@ static ad_status adx_count_assembled(ad_assembly *a, bool hessian, size_t *all,
     return ADREV_OK;
 }
 
+// Lists the entries of all elements, kind by kind, and sorts them into rows and
+// columns of the assembly, so that equal ones become one entry.
 static ad_status adx_fill_assembled(ad_assembly *a, bool hessian,
                                     adx_assembled *s)
 {

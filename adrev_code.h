@@ -632,6 +632,7 @@ static const char *adx_infinity(const adx_text *t)
     return t->single ? "HUGE_VALF" : "HUGE_VAL";
 }
 
+// Writes a number so that it reads back as the same bits.
 static void adx_say_literal(adx_text *t, ad_real v)
 {
     char number[40];
@@ -2937,6 +2938,10 @@ static bool adx_is_made_beside(const adx_writing *k, const adx_looped *f,
     return adx_entry_at(g, at) == entry;
 }
 
+// How the instances of a box read an argument: all the same number; each a
+// number of its own iteration (local) or of the iteration before (carried),
+// which is a variable then; or else from an array. What is carried into the
+// first iteration must itself be no local variable of the same loop.
 static adx_roll_read adx_access_of(const adx_writing *k, const adx_looped *f,
                                 int which, const adx_roll_box *b)
 {
@@ -2979,6 +2984,8 @@ typedef struct adx_origin {
     bool carried;
 } adx_origin;
 
+// Where instance t reads an argument. Instances with the same array, whose
+// indices differ by the same step, can be in one loop.
 static adx_origin adx_origin_of(const adx_writing *k, const adx_looped *f,
                                 const uint32_t t[], uint32_t level, int which)
 {
@@ -3179,6 +3186,9 @@ static void adx_find_bounds(adx_roll_index *s)
     s->most = s->walked ? walk.most : rest.most;
 }
 
+// The indices that the instances of a box have for an argument. A loop whose
+// index is no sum of steps has its rest in the table; what does not depend on it
+// stays linear.
 static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
                                   const adx_roll_box *b, int which)
 {
@@ -3433,6 +3443,7 @@ typedef struct adx_instance {
     const adx_roll_box *b;
 } adx_instance;
 
+// Writes what an instance reads for an argument, in the way that was found.
 static void adx_say_access(const adx_instance *s, int which,
                            const adx_roll_read *a, char before)
 {
@@ -3600,6 +3611,8 @@ static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
     f->all = f->all || r->index_of[entry] + 1 < f->instances;
 }
 
+// Notes what an argument needs before the loop is written: variables that are
+// local, numbers that must be stored, constants that must be in the array.
 static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
 {
     adx_rolled *r = s->k->rolled;

@@ -9916,6 +9916,9 @@ static ad_status adx_values_of(ad_fn *fn, const ad_real x[], const ad_real w[],
                      : ad_fn_hessian_sparse(fn, x, w, value);
 }
 
+// Values in the form of an export: written at once if the solver has them in the
+// order of the matrix, else by way of a workspace. The export must be of
+// this very pattern.
 static ad_status adx_export_values(ad_fn *fn, bool hessian, const ad_real x[],
                                    const ad_real w[], ad_export *e,
                                    ad_real value[])

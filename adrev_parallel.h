@@ -2185,6 +2185,8 @@ static void adx_clear_team(ad_tape *t)
     adx_forget_failure(team);
 }
 
+// Frees the tapes of all workers when the root tape is freed. Tapes of workers
+// have the same annex, and free nothing: their annex is taken away first.
 static void adx_free_team(ad_tape *t)
 {
     if (!adx_is_root(t))

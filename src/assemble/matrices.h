@@ -116,6 +116,8 @@ static ad_status adx_count_assembled(ad_assembly *a, bool hessian, size_t *all,
     return ADREV_OK;
 }
 
+// Lists the entries of all elements, kind by kind, and sorts them into rows and
+// columns of the assembly, so that equal ones become one entry.
 static ad_status adx_fill_assembled(ad_assembly *a, bool hessian,
                                     adx_assembled *s)
 {

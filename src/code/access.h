@@ -120,6 +120,10 @@ static bool adx_is_made_beside(const adx_writing *k, const adx_looped *f,
     return adx_entry_at(g, at) == entry;
 }
 
+// How the instances of a box read an argument: all the same number; each a
+// number of its own iteration (local) or of the iteration before (carried),
+// which is a variable then; or else from an array. What is carried into the
+// first iteration must itself be no local variable of the same loop.
 static adx_roll_read adx_access_of(const adx_writing *k, const adx_looped *f,
                                 int which, const adx_roll_box *b)
 {
@@ -162,6 +166,8 @@ typedef struct adx_origin {
     bool carried;
 } adx_origin;
 
+// Where instance t reads an argument. Instances with the same array, whose
+// indices differ by the same step, can be in one loop.
 static adx_origin adx_origin_of(const adx_writing *k, const adx_looped *f,
                                 const uint32_t t[], uint32_t level, int which)
 {
@@ -362,6 +368,9 @@ static void adx_find_bounds(adx_roll_index *s)
     s->most = s->walked ? walk.most : rest.most;
 }
 
+// The indices that the instances of a box have for an argument. A loop whose
+// index is no sum of steps has its rest in the table; what does not depend on it
+// stays linear.
 static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
                                   const adx_roll_box *b, int which)
 {

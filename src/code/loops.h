@@ -49,6 +49,7 @@ typedef struct adx_instance {
     const adx_roll_box *b;
 } adx_instance;
 
+// Writes what an instance reads for an argument, in the way that was found.
 static void adx_say_access(const adx_instance *s, int which,
                            const adx_roll_read *a, char before)
 {
@@ -216,6 +217,8 @@ static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
     f->all = f->all || r->index_of[entry] + 1 < f->instances;
 }
 
+// Notes what an argument needs before the loop is written: variables that are
+// local, numbers that must be stored, constants that must be in the array.
 static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
 {
     adx_rolled *r = s->k->rolled;

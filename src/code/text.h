@@ -185,6 +185,7 @@ static const char *adx_infinity(const adx_text *t)
     return t->single ? "HUGE_VALF" : "HUGE_VAL";
 }
 
+// Writes a number so that it reads back as the same bits.
 static void adx_say_literal(adx_text *t, ad_real v)
 {
     char number[40];

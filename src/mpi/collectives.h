@@ -462,6 +462,10 @@ static bool adx_mpi_products_down(const adx_mpi_place *p, size_t levels,
     return true;
 }
 
+// Products up the tree: v becomes the product over all ranks, which the root
+// knows first. What came from below is kept level by level, so that on the way
+// down partial[] becomes the product of the numbers of all other ranks. Nothing
+// is divided, so zeros do no harm. False: a message failed, or no memory.
 static bool adx_mpi_reduce_product(const adx_mpi_place *p, size_t n,
                                    ad_real v[], ad_real partial[])
 {

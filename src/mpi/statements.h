@@ -352,6 +352,8 @@ static bool adx_mpi_exchange_back(const void *saved, size_t m,
     return adx_mpi_exchange_rows(saved, 1, m, dy, n, dx);
 }
 
+// The pushforward: tangents go the way of the values. All links send before any
+// receives, so that no two ranks wait for each other.
 static bool adx_mpi_exchange_on(const void *saved, size_t n,
                                 const ad_real dx[], size_t m, ad_real dy[])
 {
@@ -462,6 +464,8 @@ static ad_status adx_mpi_sweep(ad_mpi *c, const ad_tape *t, adx_sweep_fn *sweep,
                          0, false);
 }
 
+// A reverse sweep on all ranks, from dy[] on this one. A rank with a wrong
+// argument takes part in the agreement, too: then none of them sweeps.
 static ad_status adx_mpi_pull_back(ad_mpi *c, ad_tape *t, size_t m,
                                    const ad_rev y[], const ad_real dy[],
                                    size_t n, const ad_rev x[], ad_real dx[],
