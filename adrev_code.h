@@ -137,15 +137,15 @@ extern "C" {
  * triangle. The constants of a pattern have at least one element, even if it is
  * empty.
  *
- * What repeats is written as loops, where they save 200 statements and more: the
- * same operations again and again, with arguments at even distances, or by a
- * table of indices, or of their differences. Constants that loops read are one
- * array, each of them once. Loops nest up to three deep. Operations keep
+ * What repeats is written as loops, where they save 200 statements and more:
+ * the same operations again and again, with arguments at even distances, or by
+ * a table of indices, or of their differences. Constants that loops read are
+ * one array, each of them once. Loops nest up to three deep. Operations keep
  * their order, unless the code is half as long if those that wait for nothing
- * more come first; each has the same arguments, so the bits are the same. Without
- * such repetition, and with array nodes (each of which is a loop already), the
- * code has each operation once. Patterns that repeat are written by macros, as
- * the same constants.
+ * more come first; each has the same arguments, so the bits are the same.
+ * Without such repetition, and with array nodes (each of which is a loop
+ * already), the code has each operation once. Patterns that repeat are written
+ * by macros, as the same constants.
  */
 
 enum {
@@ -2829,10 +2829,10 @@ ADX_SELDOM_END
  *   carried   each reads what a statement of the iteration before has made: a
  *             variable that is set at the end of an iteration
  *   array     each reads an element of `work`, of an array of inputs or of that
- *             of the constants that loops read. The index is linear in the loop variables,
- *             plus an element of a table where it is not; or, in one loop where
- *             that is less text, a variable to which each iteration adds an
- *             element of a table of differences
+ *             of the constants that loops read. The index is linear in the
+ *             loop variables, plus an element of a table where it is not; or,
+ *             in one loop where that is less text, a variable to which each
+ *             iteration adds an element of a table of differences
  *
  * All instances are looked at, so that a loop is right whatever was found.
  * Where arguments come from elsewhere in the first or last iterations, the loop
@@ -3229,7 +3229,8 @@ static void adx_say_stream_name(const adx_roll_index *s)
 {
     adx_say(s->k->text, "%lu%c", (unsigned long)adx_name_of(s->k, s->leaf),
             s->which == ADX_READS_GUARD ? 'g'
-            : s->which == ADX_READS_OUTPUT ? 'o' : adx_argument_letter[s->which]);
+            : s->which == ADX_READS_OUTPUT ? 'o'
+            : adx_argument_letter[s->which]);
 }
 
 // Names a table: of the places of what an argument reads; `k12x`, or `q12x` for
@@ -4461,8 +4462,9 @@ ADX_SELDOM_END
 ADX_SELDOM_BEGIN
 
 /* --- checks -----------------------------------------------------------------
- * For ad_fn_compile: code that looks whether results are finite before it writes
- * them. If they are not, the function returns -1, and the replay says what is wrong. */
+ * For ad_fn_compile: code that looks whether results are finite before it
+ * writes them. If they are not, the function returns -1, and the replay says
+ * what is wrong.                                                            */
 
 // Whether the function looks at its results before it writes them. A caller
 // that reads what has just been written has to wait for it.
@@ -6174,7 +6176,8 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
     if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 3)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
-        || (o->casadi && (o->single || fn->variables < fn->n)) || (declared && !o->exported)
+        || (o->casadi && (o->single || fn->variables < fn->n))
+        || (declared && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))
         || !adx_is_includable(o->header)
         || (o->dialect == ADREV_C99 ? o->common > 0
@@ -7749,7 +7752,8 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
                           | ADREV_C_LINEARIZE;
     if (asked == 0)
         return ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-             | (fn->m == 1 || fn->variables * fn->m <= 1000 ? ADREV_C_LINEARIZE : 0u);
+             | (fn->m == 1 || fn->variables * fn->m <= 1000 ? ADREV_C_LINEARIZE
+                                                            : 0u);
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 
@@ -7771,7 +7775,8 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
     };
     ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,
                                    &k.code, NULL, NULL);
-    void *library = status == ADREV_OK ? adx_library_of(&k, o, ADX_C_FLAGS) : NULL;
+    void *library = status == ADREV_OK ? adx_library_of(&k, o, ADX_C_FLAGS)
+                                       : NULL;
     bool ok = library != NULL && adx_take_library(fn, &k, library);
     adx_drop(k.memory, k.code.v);
     return status != ADREV_OK ? status : k.no_memory ? ADREV_ENOMEM

@@ -3536,7 +3536,7 @@ static void adx_note_found(adx_scan *c, const adx_results_list *list)
     c->found = adx_mix_bytes(h, list->n * sizeof *list->v, list->v);
 }
 
-/* --- what the store gets --------------------------------------------------- */
+/* --- what the store gets -------------------------------------------------- */
 
 typedef struct adx_adjoints_head {
     adx_stamp stamp;
@@ -3646,7 +3646,7 @@ static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
     return true;
 }
 
-/* --- going on -------------------------------------------------------------- */
+/* --- going on ------------------------------------------------------------- */
 
 static void adx_forget_functions(adx_stepping *k)
 {
@@ -4165,7 +4165,7 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
     return adx_scan_pullback_n(saved, 1, m, dy, n, dx);
 }
 
-/* --- forwards -------------------------------------------------------------- */
+/* --- forwards ------------------------------------------------------------- */
 
 // Gathers the tangents of the inputs of step s.
 static void adx_gather_tangents(adx_stepping *k, size_t s)

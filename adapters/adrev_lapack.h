@@ -85,13 +85,14 @@
 #include <string.h>
 
 /* === lapack/routines ========================================================
- * Configuration, and the routines of LAPACK and BLAS by their names for ad_real.
+ * Configuration, and the routines of LAPACK and BLAS by their names for
+ * ad_real.
  *
  *   offers  adx_lapack_int ADX_LAPACK adx_lapack_gemm adx_lapack_trmm
  *           adx_lapack_trsm adx_lapack_potrs
  * ====================================================================== */
 
-/* --- configuration --------------------------------------------------------- */
+/* --- configuration -------------------------------------------------------- */
 
 // ADREV_LAPACK_INT   INTEGER of the LAPACK that is linked.          default int
 //   int64_t for one with 64-bit integers.
@@ -99,15 +100,15 @@
 #define ADREV_LAPACK_INT int
 #endif
 
-// ADREV_LAPACK_NAME  a routine's name as the linker knows it.    default name##_
+// ADREV_LAPACK_NAME  a routine's name as the linker knows it.   default name##_
 #ifndef ADREV_LAPACK_NAME
 #define ADREV_LAPACK_NAME(name) name##_
 #endif
 
 // ADREV_LAPACK_DECLARED   another header has declared the routines below, with
-//   the lengths of strings at the end.                      default: not defined
+//   the lengths of strings at the end.                     default: not defined
 
-/* --- LAPACK ---------------------------------------------------------------- */
+/* --- LAPACK --------------------------------------------------------------- */
 
 typedef ADREV_LAPACK_INT adx_lapack_int;
 
@@ -236,7 +237,7 @@ static inline void adx_lapack_potrs(size_t n, size_t k, const ad_real *L,
  *           adx_lapack_copy adx_lapack_clear adx_lapack_add adx_lapack_inner
  * ====================================================================== */
 
-/* --- a statement ----------------------------------------------------------- */
+/* --- a statement ---------------------------------------------------------- */
 
 typedef struct adx_lapack_kind adx_lapack_kind;
 
@@ -547,7 +548,7 @@ static inline bool adx_lapack_is_again(const adx_lapack_call *c,
     return r > 0 && memcmp(yb, yb - c->results, c->results * sizeof *yb) == 0;
 }
 
-/* --- packed triangles ------------------------------------------------------ */
+/* --- packed triangles ----------------------------------------------------- */
 
 // S[n,n], both triangles, of the lower one; lower: L with zeros above.
 static inline void adx_lapack_unpack(size_t n, const ad_real p[], bool lower,
@@ -630,7 +631,7 @@ static inline ad_real adx_lapack_inner(size_t n, const ad_real a[],
  *   needs   lapack/routines lapack/statements
  * ====================================================================== */
 
-/* --- A X = B --------------------------------------------------------------- */
+/* --- A X = B -------------------------------------------------------------- */
 
 // f: LU [n*n], X [n*k], pivots [n]
 static inline adx_lapack_int *adx_lapack_pivots(const adx_lapack_call *c)
@@ -780,9 +781,9 @@ static inline ad_status ad_lapack_solve(size_t n, size_t k, const ad_rev A[],
     return ad_lapack_solve_s(n, k, A, row, 1, B, side, 1, X, side, 1);
 }
 
-/* --- log |det A| ------------------------------------------------------------ */
+/* --- log |det A| ---------------------------------------------------------- */
 
-// The sign is asked for: at first it is found, from then on it must be the same.
+// The sign is asked for: at first it is found, later it must be the same.
 enum { ADX_LAPACK_SIGN = 1, ADX_LAPACK_SIGNED = 2, ADX_LAPACK_NEGATIVE = 4 };
 
 // w[n,n] = A^-T
@@ -904,13 +905,13 @@ static inline ad_rev ad_lapack_logdet(size_t n, const ad_rev A[], int *sign)
 }
 
 /* === lapack/definite ========================================================
- * Symmetric and positive definite matrices: systems with the log-determinant, and
- * the Cholesky factor itself.
+ * Symmetric and positive definite matrices: systems with the log-determinant,
+ * and the Cholesky factor itself.
  *
  *   needs   lapack/routines lapack/statements
  * ====================================================================== */
 
-/* --- symmetric and positive definite ---------------------------------------- */
+/* --- symmetric and positive definite -------------------------------------- */
 
 // L[n,n] of the packed A; false: not positive definite.
 static inline bool adx_lapack_potrf(size_t n, const ad_real p[], ad_real L[])
@@ -992,8 +993,8 @@ static inline void adx_lapack_spd_push(const adx_lapack_call *c, size_t d,
         adx_lapack_copy(nk, Xd + r * nk, yd + r * c->results);
 }
 
-// C[n,n] += the lower triangle of a (V W' + W V'), V and W with k columns: twice
-// <a V W', dA> where A is symmetric.
+// C[n,n] += the lower triangle of a (V W' + W V'), V and W with k columns:
+// twice <a V W', dA> where A is symmetric.
 static inline void adx_lapack_syr2k(const adx_lapack_call *c, ad_real a,
                                     const ad_real V[], const ad_real W[],
                                     ad_real C[])
@@ -1182,7 +1183,7 @@ static inline ad_rev ad_lapack_logdet_spd(size_t n, const ad_rev A[])
     return ad_lapack_logdet_spd_s(n, A, (ptrdiff_t)n, 1);
 }
 
-/* --- Cholesky factors ------------------------------------------------------- */
+/* --- Cholesky factors ----------------------------------------------------- */
 
 static inline const char *adx_lapack_cholesky_value(adx_lapack_call *c,
                                                     const ad_real x[],
@@ -1654,7 +1655,7 @@ static inline ad_status ad_lapack_trisolve(unsigned flags, size_t n, size_t k,
                                 side, 1);
 }
 
-/* --- (L L') X = B ---------------------------------------------------------- */
+/* --- (L L') X = B --------------------------------------------------------- */
 
 // X = (L L')^-1 B, with the L of ad_lapack_cholesky (or any lower triangle).
 //
@@ -1705,7 +1706,7 @@ static inline ad_status ad_lapack_cholesky_solve(size_t n, size_t k,
  *
  *     wd[i] = M[i,i]      Vd = V E,  E = F o M
  *     Ab = V N V'         N = diag(wb) + F o Q
- *     Abd = V (E N - N E + Nd) V'                                             */
+ *     Abd = V (E N - N E + Nd) V'                                            */
 
 enum { ADX_LAPACK_VECTORS = 1, ADX_LAPACK_EIGEN_MOST = 32000 };
 
@@ -1873,7 +1874,8 @@ static inline bool adx_lapack_parting(const adx_lapack_call *c,
     return false;
 }
 
-// Nd = diag(wbd) + Fd o Q + F o Qd, Qd = E' Q + V' Vbd, Fd = -F F (wd[j] - wd[i])
+// Nd = diag(wbd) + Fd o Q + F o Qd,
+// Qd = E' Q + V' Vbd,  Fd = -F F (wd[j] - wd[i])
 static inline void adx_lapack_eigen_inner_moved(const adx_lapack_call *c,
                                                 const ad_real ybd[],
                                                 const ad_real M[],
@@ -1958,9 +1960,9 @@ static const adx_lapack_kind adx_lapack_eigen_kind = {
 //
 //   A   [n*n]    in    lower triangle
 //   w   [n]      out   eigenvalues
-//   V   [n*n]    out   column j, V[i*n + j], is the vector of w[j]: of length 1,
-//                      its largest component, the first of these, positive. NULL:
-//                      not wanted
+//   V   [n*n]    out   column j, V[i*n + j], is the vector of w[j]: of length
+//                      1, its largest component, the first of these, positive.
+//                      NULL: not wanted
 //
 // Eigenvalues coincide if neighbours differ by no more than 16 n times the
 // rounding error of the largest one. Then they share their derivative equally,
@@ -2008,14 +2010,14 @@ static inline ad_status ad_lapack_eigen(size_t n, const ad_rev A[], ad_rev w[],
  *   needs   lapack/routines lapack/statements
  * ====================================================================== */
 
-/* --- least squares ------------------------------------------------------------
- * f: the factors of A [m*n] as geqrf leaves them, tau [n], X [n*k], the residual
- * D [m*k] = B - A X. With A = Q (R; 0):
+/* --- least squares -----------------------------------------------------------
+ * f: the factors of A [m*n] as geqrf leaves them, tau [n], X [n*k], the
+ * residual D [m*k] = B - A X. With A = Q (R; 0):
  *
  *     Xd = R^-1 Z,  Z = (Q' T)top + R^-T Ad' D,  T = Bd - Ad X
  *     U = R^-T Xb,  W = R^-1 U,  Bb = Q (U; 0),  Ab = D W' - Bb X'
  *     Ud = R^-T (Xbd - Ad' Bb) - (Q' Ad W)top,  Wd = R^-1 Ud
- *     Bbd = Ad W + Q (Ud; 0),  Dd = T - Q (Z; 0)                              */
+ *     Bbd = Ad W + Q (Ud; 0),  Dd = T - Q (Z; 0)                             */
 
 enum { ADX_LAPACK_PANEL = 64 };         // of geqrf and ormqr, for each column
 

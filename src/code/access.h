@@ -11,10 +11,10 @@
  *   carried   each reads what a statement of the iteration before has made: a
  *             variable that is set at the end of an iteration
  *   array     each reads an element of `work`, of an array of inputs or of that
- *             of the constants that loops read. The index is linear in the loop variables,
- *             plus an element of a table where it is not; or, in one loop where
- *             that is less text, a variable to which each iteration adds an
- *             element of a table of differences
+ *             of the constants that loops read. The index is linear in the
+ *             loop variables, plus an element of a table where it is not; or,
+ *             in one loop where that is less text, a variable to which each
+ *             iteration adds an element of a table of differences
  *
  * All instances are looked at, so that a loop is right whatever was found.
  * Where arguments come from elsewhere in the first or last iterations, the loop
@@ -411,7 +411,8 @@ static void adx_say_stream_name(const adx_roll_index *s)
 {
     adx_say(s->k->text, "%lu%c", (unsigned long)adx_name_of(s->k, s->leaf),
             s->which == ADX_READS_GUARD ? 'g'
-            : s->which == ADX_READS_OUTPUT ? 'o' : adx_argument_letter[s->which]);
+            : s->which == ADX_READS_OUTPUT ? 'o'
+            : adx_argument_letter[s->which]);
 }
 
 // Names a table: of the places of what an argument reads; `k12x`, or `q12x` for

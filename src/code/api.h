@@ -60,15 +60,15 @@ extern "C" {
  * triangle. The constants of a pattern have at least one element, even if it is
  * empty.
  *
- * What repeats is written as loops, where they save 200 statements and more: the
- * same operations again and again, with arguments at even distances, or by a
- * table of indices, or of their differences. Constants that loops read are one
- * array, each of them once. Loops nest up to three deep. Operations keep
+ * What repeats is written as loops, where they save 200 statements and more:
+ * the same operations again and again, with arguments at even distances, or by
+ * a table of indices, or of their differences. Constants that loops read are
+ * one array, each of them once. Loops nest up to three deep. Operations keep
  * their order, unless the code is half as long if those that wait for nothing
- * more come first; each has the same arguments, so the bits are the same. Without
- * such repetition, and with array nodes (each of which is a loop already), the
- * code has each operation once. Patterns that repeat are written by macros, as
- * the same constants.
+ * more come first; each has the same arguments, so the bits are the same.
+ * Without such repetition, and with array nodes (each of which is a loop
+ * already), the code has each operation once. Patterns that repeat are written
+ * by macros, as the same constants.
  */
 
 enum {

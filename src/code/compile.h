@@ -479,7 +479,8 @@ static unsigned adx_to_compile(const ad_fn *fn, unsigned asked)
                           | ADREV_C_LINEARIZE;
     if (asked == 0)
         return ADREV_C_VALUE | ADREV_C_JVP | ADREV_C_VJP | ADREV_C_HVP
-             | (fn->m == 1 || fn->variables * fn->m <= 1000 ? ADREV_C_LINEARIZE : 0u);
+             | (fn->m == 1 || fn->variables * fn->m <= 1000 ? ADREV_C_LINEARIZE
+                                                            : 0u);
     return asked & linear ? (asked & ~linear) | ADREV_C_LINEARIZE : asked;
 }
 
@@ -501,7 +502,8 @@ static ad_status adx_compile(ad_fn *fn, const ad_compile_options *options,
     };
     ad_status status = adx_write_c(fn, &code, ADX_FORM_loaded, adx_put_bytes,
                                    &k.code, NULL, NULL);
-    void *library = status == ADREV_OK ? adx_library_of(&k, o, ADX_C_FLAGS) : NULL;
+    void *library = status == ADREV_OK ? adx_library_of(&k, o, ADX_C_FLAGS)
+                                       : NULL;
     bool ok = library != NULL && adx_take_library(fn, &k, library);
     adx_drop(k.memory, k.code.v);
     return status != ADREV_OK ? status : k.no_memory ? ADREV_ENOMEM

@@ -20,8 +20,9 @@
 ADX_SELDOM_BEGIN
 
 /* --- checks -----------------------------------------------------------------
- * For ad_fn_compile: code that looks whether results are finite before it writes
- * them. If they are not, the function returns -1, and the replay says what is wrong. */
+ * For ad_fn_compile: code that looks whether results are finite before it
+ * writes them. If they are not, the function returns -1, and the replay says
+ * what is wrong.                                                            */
 
 // Whether the function looks at its results before it writes them. A caller
 // that reads what has just been written has to wait for it.

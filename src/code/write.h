@@ -164,7 +164,8 @@ static ad_status adx_write_c(ad_fn *fn, const ad_c_options *o, adx_form form,
         : ADREV_C_VALUE | ADREV_C_VJP | (fn->m == 1 ? ADREV_C_GRADIENT : 0u);
     if ((functions & ~(unsigned)(loaded ? ADX_C_ALL : ADX_C_ALL >> 3)) != 0
         || (functions & ADREV_C_GRADIENT && fn->m != 1)
-        || (o->casadi && (o->single || fn->variables < fn->n)) || (declared && !o->exported)
+        || (o->casadi && (o->single || fn->variables < fn->n))
+        || (declared && !o->exported)
         || (o->name != NULL && !adx_is_usable(o->name))
         || !adx_is_includable(o->header)
         || (o->dialect == ADREV_C99 ? o->common > 0

@@ -1,13 +1,13 @@
 #pragma once
 
 /* === lapack/definite ========================================================
- * Symmetric and positive definite matrices: systems with the log-determinant, and
- * the Cholesky factor itself.
+ * Symmetric and positive definite matrices: systems with the log-determinant,
+ * and the Cholesky factor itself.
  *
  *   needs   lapack/routines lapack/statements
  * ====================================================================== */
 
-/* --- symmetric and positive definite ---------------------------------------- */
+/* --- symmetric and positive definite -------------------------------------- */
 
 // L[n,n] of the packed A; false: not positive definite.
 static inline bool adx_lapack_potrf(size_t n, const ad_real p[], ad_real L[])
@@ -89,8 +89,8 @@ static inline void adx_lapack_spd_push(const adx_lapack_call *c, size_t d,
         adx_lapack_copy(nk, Xd + r * nk, yd + r * c->results);
 }
 
-// C[n,n] += the lower triangle of a (V W' + W V'), V and W with k columns: twice
-// <a V W', dA> where A is symmetric.
+// C[n,n] += the lower triangle of a (V W' + W V'), V and W with k columns:
+// twice <a V W', dA> where A is symmetric.
 static inline void adx_lapack_syr2k(const adx_lapack_call *c, ad_real a,
                                     const ad_real V[], const ad_real W[],
                                     ad_real C[])
@@ -279,7 +279,7 @@ static inline ad_rev ad_lapack_logdet_spd(size_t n, const ad_rev A[])
     return ad_lapack_logdet_spd_s(n, A, (ptrdiff_t)n, 1);
 }
 
-/* --- Cholesky factors ------------------------------------------------------- */
+/* --- Cholesky factors ----------------------------------------------------- */
 
 static inline const char *adx_lapack_cholesky_value(adx_lapack_call *c,
                                                     const ad_real x[],

@@ -13,7 +13,7 @@
  *
  *     wd[i] = M[i,i]      Vd = V E,  E = F o M
  *     Ab = V N V'         N = diag(wb) + F o Q
- *     Abd = V (E N - N E + Nd) V'                                             */
+ *     Abd = V (E N - N E + Nd) V'                                            */
 
 enum { ADX_LAPACK_VECTORS = 1, ADX_LAPACK_EIGEN_MOST = 32000 };
 
@@ -181,7 +181,8 @@ static inline bool adx_lapack_parting(const adx_lapack_call *c,
     return false;
 }
 
-// Nd = diag(wbd) + Fd o Q + F o Qd, Qd = E' Q + V' Vbd, Fd = -F F (wd[j] - wd[i])
+// Nd = diag(wbd) + Fd o Q + F o Qd,
+// Qd = E' Q + V' Vbd,  Fd = -F F (wd[j] - wd[i])
 static inline void adx_lapack_eigen_inner_moved(const adx_lapack_call *c,
                                                 const ad_real ybd[],
                                                 const ad_real M[],
@@ -266,9 +267,9 @@ static const adx_lapack_kind adx_lapack_eigen_kind = {
 //
 //   A   [n*n]    in    lower triangle
 //   w   [n]      out   eigenvalues
-//   V   [n*n]    out   column j, V[i*n + j], is the vector of w[j]: of length 1,
-//                      its largest component, the first of these, positive. NULL:
-//                      not wanted
+//   V   [n*n]    out   column j, V[i*n + j], is the vector of w[j]: of length
+//                      1, its largest component, the first of these, positive.
+//                      NULL: not wanted
 //
 // Eigenvalues coincide if neighbours differ by no more than 16 n times the
 // rounding error of the largest one. Then they share their derivative equally,

@@ -1,13 +1,14 @@
 #pragma once
 
 /* === lapack/routines ========================================================
- * Configuration, and the routines of LAPACK and BLAS by their names for ad_real.
+ * Configuration, and the routines of LAPACK and BLAS by their names for
+ * ad_real.
  *
  *   offers  adx_lapack_int ADX_LAPACK adx_lapack_gemm adx_lapack_trmm
  *           adx_lapack_trsm adx_lapack_potrs
  * ====================================================================== */
 
-/* --- configuration --------------------------------------------------------- */
+/* --- configuration -------------------------------------------------------- */
 
 // ADREV_LAPACK_INT   INTEGER of the LAPACK that is linked.          default int
 //   int64_t for one with 64-bit integers.
@@ -15,15 +16,15 @@
 #define ADREV_LAPACK_INT int
 #endif
 
-// ADREV_LAPACK_NAME  a routine's name as the linker knows it.    default name##_
+// ADREV_LAPACK_NAME  a routine's name as the linker knows it.   default name##_
 #ifndef ADREV_LAPACK_NAME
 #define ADREV_LAPACK_NAME(name) name##_
 #endif
 
 // ADREV_LAPACK_DECLARED   another header has declared the routines below, with
-//   the lengths of strings at the end.                      default: not defined
+//   the lengths of strings at the end.                     default: not defined
 
-/* --- LAPACK ---------------------------------------------------------------- */
+/* --- LAPACK --------------------------------------------------------------- */
 
 typedef ADREV_LAPACK_INT adx_lapack_int;
 

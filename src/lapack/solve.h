@@ -6,7 +6,7 @@
  *   needs   lapack/routines lapack/statements
  * ====================================================================== */
 
-/* --- A X = B --------------------------------------------------------------- */
+/* --- A X = B -------------------------------------------------------------- */
 
 // f: LU [n*n], X [n*k], pivots [n]
 static inline adx_lapack_int *adx_lapack_pivots(const adx_lapack_call *c)
@@ -156,9 +156,9 @@ static inline ad_status ad_lapack_solve(size_t n, size_t k, const ad_rev A[],
     return ad_lapack_solve_s(n, k, A, row, 1, B, side, 1, X, side, 1);
 }
 
-/* --- log |det A| ------------------------------------------------------------ */
+/* --- log |det A| ---------------------------------------------------------- */
 
-// The sign is asked for: at first it is found, from then on it must be the same.
+// The sign is asked for: at first it is found, later it must be the same.
 enum { ADX_LAPACK_SIGN = 1, ADX_LAPACK_SIGNED = 2, ADX_LAPACK_NEGATIVE = 4 };
 
 // w[n,n] = A^-T

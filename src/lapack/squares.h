@@ -6,14 +6,14 @@
  *   needs   lapack/routines lapack/statements
  * ====================================================================== */
 
-/* --- least squares ------------------------------------------------------------
- * f: the factors of A [m*n] as geqrf leaves them, tau [n], X [n*k], the residual
- * D [m*k] = B - A X. With A = Q (R; 0):
+/* --- least squares -----------------------------------------------------------
+ * f: the factors of A [m*n] as geqrf leaves them, tau [n], X [n*k], the
+ * residual D [m*k] = B - A X. With A = Q (R; 0):
  *
  *     Xd = R^-1 Z,  Z = (Q' T)top + R^-T Ad' D,  T = Bd - Ad X
  *     U = R^-T Xb,  W = R^-1 U,  Bb = Q (U; 0),  Ab = D W' - Bb X'
  *     Ud = R^-T (Xbd - Ad' Bb) - (Q' Ad W)top,  Wd = R^-1 Ud
- *     Bbd = Ad W + Q (Ud; 0),  Dd = T - Q (Z; 0)                              */
+ *     Bbd = Ad W + Q (Ud; 0),  Dd = T - Q (Z; 0)                             */
 
 enum { ADX_LAPACK_PANEL = 64 };         // of geqrf and ormqr, for each column
 

@@ -13,7 +13,7 @@
  *           adx_lapack_copy adx_lapack_clear adx_lapack_add adx_lapack_inner
  * ====================================================================== */
 
-/* --- a statement ----------------------------------------------------------- */
+/* --- a statement ---------------------------------------------------------- */
 
 typedef struct adx_lapack_kind adx_lapack_kind;
 
@@ -324,7 +324,7 @@ static inline bool adx_lapack_is_again(const adx_lapack_call *c,
     return r > 0 && memcmp(yb, yb - c->results, c->results * sizeof *yb) == 0;
 }
 
-/* --- packed triangles ------------------------------------------------------ */
+/* --- packed triangles ----------------------------------------------------- */
 
 // S[n,n], both triangles, of the lower one; lower: L with zeros above.
 static inline void adx_lapack_unpack(size_t n, const ad_real p[], bool lower,

@@ -276,7 +276,7 @@ static inline ad_status ad_lapack_trisolve(unsigned flags, size_t n, size_t k,
                                 side, 1);
 }
 
-/* --- (L L') X = B ---------------------------------------------------------- */
+/* --- (L L') X = B --------------------------------------------------------- */
 
 // X = (L L')^-1 B, with the L of ad_lapack_cholesky (or any lower triangle).
 //

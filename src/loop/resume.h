@@ -47,7 +47,7 @@ static void adx_note_found(adx_scan *c, const adx_results_list *list)
     c->found = adx_mix_bytes(h, list->n * sizeof *list->v, list->v);
 }
 
-/* --- what the store gets --------------------------------------------------- */
+/* --- what the store gets -------------------------------------------------- */
 
 typedef struct adx_adjoints_head {
     adx_stamp stamp;
@@ -157,7 +157,7 @@ static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
     return true;
 }
 
-/* --- going on -------------------------------------------------------------- */
+/* --- going on ------------------------------------------------------------- */
 
 static void adx_forget_functions(adx_stepping *k)
 {

@@ -452,7 +452,7 @@ static bool adx_scan_pullback(const void *saved, size_t m, const ad_real dy[],
     return adx_scan_pullback_n(saved, 1, m, dy, n, dx);
 }
 
-/* --- forwards -------------------------------------------------------------- */
+/* --- forwards ------------------------------------------------------------- */
 
 // Gathers the tangents of the inputs of step s.
 static void adx_gather_tangents(adx_stepping *k, size_t s)
