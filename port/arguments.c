@@ -2,8 +2,8 @@
  *
  * A function is written that unpacks the numbers of a point into the
  * parameters, calls the original, or its twin, and gathers what there is in
- * memory then. What is no input gets values of its own: whole numbers 4, or what
- * --set says; numbers fixed ones. Behind pointers there are arrays, of which the
+ * memory then. What is no input gets values of its own: whole numbers one that
+ * check.c tries, or what --set says; numbers fixed ones. Behind pointers there are arrays, of which the
  * check keeps a list; a pointer to a function gets one that is made up.
  *
  * SPDX-License-Identifier: MIT-0
@@ -16,6 +16,8 @@
 
 // Of an array of which no count is known: numbers, structures, rows.
 enum { ROOM = 64, STRUCTURES = 8, ROWS = 8, MOST_DEPTH = 6 };
+
+const char *whole_number = "4"; // what parameters get that may count something
 
 static bool twin;               // which of the two is written
 static buffer made_up;          // functions that are passed
@@ -312,7 +314,7 @@ static bool fill(buffer *b, const ty *t, text path, bool input, int depth)
         putf(b, "    %.*s = %.*s;\n", (int)path.n, path.at, (int)s->value.n,
              s->value.at);
     } else if (counts(t) && !(t->quals & Q_CONST)) {
-        putf(b, "    %.*s = 4;\n", (int)path.n, path.at);
+        putf(b, "    %.*s = %s;\n", (int)path.n, path.at, whole_number);
     } else if (t->kind == T_PTR) {
         return fill_pointer(b, t, path, input, depth);
     } else if (t->kind == T_REC) {
@@ -397,7 +399,7 @@ static bool put_parameter(buffer *b, const node *p)
         put(b, "    ");
         put_variable(b, t, p->name);
         put(b, " = ");
-        put_text(b, set ? set->value : T("4"));
+        put_text(b, set ? set->value : text_of(whole_number));
         put(b, ";\n");
         return true;
     }

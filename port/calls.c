@@ -61,32 +61,76 @@ void see_printed(node *call, ty *arg, const char *why)
                 "print their values");
 }
 
-// How often a function may read the arguments that it does not name: wherever a
-// va_list is named, but in a call that prints, and in what begins and ends it.
-static void find_variadic(const node *n, int *reading)
+static bool is_list(const node *n)
 {
-    if (n->kind == DeclRefExpr && find(n->type, "va_list") < n->type.n) {
+    return n->kind == DeclRefExpr
+        && (find(n->type, "va_list") < n->type.n
+            || find(n->desugared, "va_list") < n->desugared.n);
+}
+
+static bool prints_list(text name)
+{
+    static const char chk[] = "_chk";
+    const size_t n = sizeof chk - 1;
+    if (starts(name, "__builtin_va_"))
+        return true;
+    if (starts(name, "__builtin___") && name.n > 12 + n)
+        name = (text){ name.at + 12, name.n - 12 - n };
+    return name.n && one_of(name, "vprintf vfprintf vdprintf vsyslog vsprintf "
+                            "vsnprintf vasprintf");
+}
+
+// Whether the arguments that a function does not name may be read: by va_arg, or
+// by what gets their list and does not only print it.
+static bool reads_list(const node *n, int depth)
+{
+    if (is(n->kind_name, "VAArgExpr"))
+        return true;
+    if (is_list(n)) {
         const node *p = n->parent;
         while (p->kind == ImplicitCastExpr || p->kind == ParenExpr)
             p = p->parent;
         const text name = p->kind == CallExpr ? callee_name(p) : T("");
-        if (!(name.n && one_of(name, "vprintf vfprintf vsyslog"))
-            && !starts(name, "__builtin_va_start")
-            && !starts(name, "__builtin_va_end"))
-            ++*reading;
+        const function *f = name.n ? function_called(p) : NULL;
+        if (!prints_list(name) && (f == NULL || f->body == NULL || depth == 0
+                                   || reads_list(f->body, depth - 1)))
+            return true;
     }
-    *reading += is(n->kind_name, "VAArgExpr");
     for (int i = 0; i < n->kids; i++)
-        find_variadic(n->kid[i], reading);
+        if (reads_list(n->kid[i], depth))
+            return true;
+    return false;
 }
 
+static bool has_format(const node *d)
+{
+    for (int i = 0; i < d->kids; i++)
+        if (is(d->kid[i]->kind_name, "FormatAttr"))
+            return true;
+    return false;
+}
+
+// Its further arguments are for a message: as its body says, or an attribute, if
+// it has no body.
 bool prints_only(const function *f)
 {
-    int reading = 0;
-    if (f == NULL || f->body == NULL || !f->decl->variadic)
+    if (f == NULL || !f->decl->variadic)
         return false;
-    find_variadic(f->body, &reading);
-    return reading == 0;
+    if (f->body == NULL)
+        return has_format(f->decl) && find(f->name, "scan") == f->name.n;
+    return !reads_list(f->body, 6);
+}
+
+// What bsearch finds is one of the elements.
+static ty *see_sorted(node *call, ty **arg, int n)
+{
+    ty *result = ty_of(call->type, call);
+    if (result->kind == T_PTR && n > 1)
+        join(result->to, pointee(arg[1]), call);
+    for (int i = 0; i < n && i < 2; i++)
+        put_off(SORTED, call, arg[i], "qsort, bsearch or memcmp of recorded "
+                "numbers", "sort indices by a loop of your own");
+    return result;
 }
 
 ty *see_library(node *call, library l, ty **arg, int n)
@@ -124,9 +168,7 @@ ty *see_library(node *call, library l, ty **arg, int n)
     case L_FREE:
         return ty_of(call->type, call);
     case L_SORT:
-        put_off(SORTED, call, arg[0], "qsort, bsearch or memcmp of recorded "
-                "numbers", "sort indices by a loop of your own");
-        return ty_of(call->type, call);
+        return see_sorted(call, arg, n);
     default:
         return see_memory(call, l, arg, n);
     }
@@ -143,9 +185,14 @@ static bool reads(text name)
 // A function that is not seen must not get anything that varies.
 ty *see_unseen(node *call, ty **arg, int n)
 {
+    const function *f = function_called(call);
+    const int named = prints_only(f) ? f->type->pars : n;
     flow_reads |= reads(callee_name(call));
     for (int i = 0; i < n; i++)
-        put_off(UNSEEN, call, arg[i], NULL, NULL);
+        if (i < named)
+            put_off(UNSEEN, call, arg[i], NULL, NULL);
+        else
+            see_printed(call, arg[i], "a function that prints");
     ty *value = ty_of(call->type, call);
     for (int i = 0; i < n; i++)
         flows(arg[i], value);

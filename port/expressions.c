@@ -64,15 +64,25 @@ static void wrap(buffer *b, const char *name, text t)
     put(b, ")");
 }
 
+// Its value is that of a place, which may be recorded where the value is not.
+static bool is_assignment(const node *n)
+{
+    while (n->kind == ParenExpr)
+        n = n->kid[0];
+    return n->kind == CompoundAssignOperator
+        || (n->kind == BinaryOperator && is(n->opcode, "="));
+}
+
 void write_as(buffer *b, node *n, form want, bool apart)
 {
     buffer o = { 0 };
     const form f = write(&o, n, apart);
     const text t = text_in(&o);
+    const bool plain = is_number(n) && (!active(n->ty) || is_assignment(n));
 
     if (want == F_NUMBER && f != F_NUMBER)
         wrap(b, opt.rec, t);
-    else if (want == F_PLAIN && f != F_PLAIN && is_number(n) && !active(n->ty))
+    else if (want == F_PLAIN && f != F_PLAIN && plain)
         wrap(b, "ad_value", t);
     else
         put_apart(b, t);
@@ -441,10 +451,10 @@ static form write_cast(buffer *b, node *n, bool apart)
         write_truth(b, k, apart);
         return F_PLAIN;
     }
-    if (!explicit) {
-        const form f = write(b, k, apart);
-        return f;
-    }
+    if (!explicit && is(n->cast, "FloatingToIntegral"))
+        write_as(b, k, F_PLAIN, apart);
+    if (!explicit)
+        return is(n->cast, "FloatingToIntegral") ? F_PLAIN : write(b, k, apart);
     if (ty_changed(n->ty) && n->ty->kind != T_NUM)
         write_parentheses(b, n, n->ty, apart);
     else if (apart || in_macro(n))

@@ -112,12 +112,24 @@ static void see_dimensions(node *d)
             function *f = word_char(w.at[0])
                 ? function_named(w, d->unit) : NULL;
             if (v != NULL)
-                see_variable(v);
+                v->in_type = 1, see_variable(v);
             if (f != NULL)
-                reach(f);
+                f->in_type = true, reach(f, d->unit);
             i = next;
         }
     }
+}
+
+static bool is_static_data(const node *d)
+{
+    return d->kind == VarDecl
+        && (d->parent == tree || is(d->storage, "static"));
+}
+
+static void set_kept(ty *t, void *unused)
+{
+    (void)unused;
+    num_root(t->num)->kept |= !(t->quals & Q_CONST);
 }
 
 void see_variable(node *d)
@@ -127,6 +139,8 @@ void see_variable(node *d)
     d->visited = 1;
     if (d->ty == NULL)
         d->ty = ty_of(d->type, d);
+    if (is_static_data(d) && !starts(d->type, "const "))
+        each_number(d->ty, set_kept, NULL);
     see_dimensions(d);
     for (int i = 0; d->init && i < d->kids; i++)
         if (d->kid[i]->kind != FullComment && !is_attribute(d->kid[i]))
@@ -246,7 +260,7 @@ static ty *see_name(node *n)
     if (d->kind == FunctionDecl) {
         function *f = function_of(d);
         const node *p = n->parent;
-        reach(f);
+        reach(f, n->unit);
         while (p->kind == ImplicitCastExpr || p->kind == ParenExpr
                || p->kind == NO_NODE || p->kind == GenericSelectionExpr)
             p = p->parent;
@@ -361,11 +375,14 @@ static ty *see_unary(node *n)
     return t->kind == T_PTR ? t : ty_of(n->type, n);
 }
 
+// An element or a member of static data is, too.
 static bool is_kept(node *n)
 {
+    while (n->kind == ArraySubscriptExpr || n->kind == MemberExpr
+           || (n->kind == UnaryOperator && is(n->opcode, "*")))
+        n = base_node(n->kid[0]);
     const node *d = n->kind == DeclRefExpr ? n->decl : NULL;
-    return d != NULL && d->kind == VarDecl
-        && (d->parent == tree || is(d->storage, "static"));
+    return d != NULL && is_static_data(d);
 }
 
 static bool is_literal(const node *n)
@@ -374,17 +391,20 @@ static bool is_literal(const node *n)
 }
 
 // `if (x == last) return result;`, or `if (fabs(x - last) < 0.1)`: the result is
-// one of another call then, and depends on the x of that call.
+// one of another call then, and depends on the x of that call. Of a number behind
+// a pointer it is not known yet whether it is in static data.
 static void see_cache(node *n)
 {
     const bool pair = n->kind == BinaryOperator && one_of(n->opcode, "== != -");
     for (int i = 0; pair && i < 2; i++) {
         node *kept = base_node(n->kid[i]);
-        if (is_kept(kept) && is_number(kept) && is_number(n->kid[1 - i])
-            && !is_literal(base_node(n->kid[1 - i])))
-            put_off(BYTES, n, kept->ty, "a number is compared with one that is "
-                    "kept from another call: what was computed then has the "
-                    "derivatives of then", "compute it in each call");
+        if (is_number(kept) && is_number(n->kid[1 - i])
+            && !is_literal(base_node(n->kid[1 - i]))
+            && (is_kept(kept) || !is(n->opcode, "-")))
+            put_off(is_kept(kept) ? BYTES : CACHED, n, kept->ty, "a number is "
+                    "compared with one that is kept from another call: what was "
+                    "computed then has the derivatives of then",
+                    "compute it in each call");
     }
     for (int i = 0; i < n->kids; i++)
         see_cache(n->kid[i]);
@@ -725,14 +745,26 @@ static bool has_active(node *n)
     return false;
 }
 
+// Values in long double are followed as others are: they may be plain. Others get
+// where nothing follows them.
+static bool odd_recorded(const ty *t)
+{
+    const bool plain = find(t->name, "long double") < t->name.n
+        && find(t->name, "omplex") == t->name.n;
+    return plain ? num_active(t->num) : num_root(t->num)->varied;
+}
+
+static const char *odd_name(text t)
+{
+    return find(t, "omplex") < t.n ? "complex numbers"
+         : find(t, "128") < t.n ? "a number of 128 bits"
+         : find(t, "long") == t.n ? "vectors" : "long double";
+}
+
 static void odd_numbers(node *n)
 {
-    if (is_number(n) && n->ty->odd && num_root(n->ty->num)->varied)
-        refuse(n, "use double", "%s",
-               find(n->ty->name, "omplex") < n->ty->name.n
-               ? "complex numbers" : find(n->ty->name, "128") < n->ty->name.n
-               ? "a number of 128 bits"
-               : find(n->ty->name, "long") == n->ty->name.n ? "vectors" : "long double");
+    if (is_number(n) && n->ty->odd && odd_recorded(n->ty))
+        refuse(n, "use double", "%s", odd_name(n->ty->name));
     for (int i = 0; i < n->kids; i++)
         odd_numbers(n->kid[i]);
 }
@@ -746,7 +778,7 @@ bool flow_run(void)
             return false;
         }
         f->entry = true;
-        reach(f);
+        reach(f, -1);
     }
     if (!names_are_right())
         return false;
@@ -765,6 +797,8 @@ bool flow_run(void)
             odd_numbers(f->decl);
         }
     merge_instances();
+    writes_find();
+    own_settle();
     types_conflicts();
     laters_check();
     globals_check();

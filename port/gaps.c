@@ -32,7 +32,7 @@ static bool names_in_dimensions(const node *n)
         const node *v = outer_variable(n, w);
         const function *f = word_char(w.at[0])
             ? function_named(w, n->unit) : NULL;
-        if ((v != NULL && v->renamed) || (f != NULL && f->reached))
+        if ((v != NULL && v->renamed) || (f != NULL && f->decl->renamed))
             return true;
         i = next;
     }

@@ -133,23 +133,52 @@ static node *file_data(node *n)
         ? d : NULL;
 }
 
+static void find_writes(node *n)
+{
+    node *d = file_data(n);
+    if (d != NULL) {
+        n->writes = may_write(n, 0);
+        d->changing = d->changing || n->writes;
+    }
+    for (int i = 0; i < n->kids; i++)
+        find_writes(n->kid[i]);
+}
+
+// Of all code, before anything is checked.
+void writes_find(void)
+{
+    for (function *f = functions; f != NULL; f = f->next)
+        if (f->body != NULL)
+            find_writes(f->body);
+    for (int i = 0; i < tree->kids; i++)
+        if (tree->kid[i]->kind == VarDecl && tree->kid[i]->init)
+            find_writes(tree->kid[i]);
+}
+
+bool data_changes(const node *d)
+{
+    const node *f = d->parent == tree ? NULL : function_around(d);
+    return f ? any_write(f, d, 0) : d->changing;
+}
+
 // What code that is not converted does.
-static void mark_outer(node *n)
+static void mark_outer(node *n, const function *f)
 {
     node *d = file_data(n);
     if (d != NULL) {
         d->outer_use = 1;
-        d->outer_write = d->outer_write || may_write(n, 0);
+        d->outer_write = d->outer_write || n->writes;
+        d->writer = d->writer || !n->writes ? d->writer : f;
     }
     for (int i = 0; i < n->kids; i++)
-        mark_outer(n->kid[i]);
+        mark_outer(n->kid[i], f);
 }
 
 static void mark_inner(node *n)
 {
     node *d = file_data(n);
     if (d != NULL)
-        d->inner_write = d->inner_write || may_write(n, 0);
+        d->inner_write = d->inner_write || n->writes;
     for (int i = 0; i < n->kids; i++)
         mark_inner(n->kid[i]);
 }
@@ -160,7 +189,7 @@ static bool is_static(const node *d) { return is(d->storage, "static"); }
 static void mark_addresses(node *d)
 {
     if (d->kind == VarDecl && d->init && (!d->visited || !is_static(d)))
-        mark_outer(d);
+        mark_outer(d, NULL);
 }
 
 static void mark_all(void)
@@ -169,7 +198,7 @@ static void mark_all(void)
         if (f->body != NULL && f->reached)
             mark_inner(f->body);
         else if (f->body != NULL)
-            mark_outer(f->body);
+            mark_outer(f->body, f);
     for (int i = 0; i < tree->kids; i++)
         mark_addresses(tree->kid[i]);
 }
@@ -206,12 +235,25 @@ static void leaving_check(node *d, const node *call)
         note(at, "global data get the value only, without derivatives");
 }
 
+static const char *conversion_of(const function *f)
+{
+    buffer b = { 0 };
+    if (f == NULL)
+        return "do not keep its address";
+    putf(&b, "convert %.*s, too: --function %.*s; or let a function that is not "
+         "static use them, and get nothing recorded", (int)f->name.n, f->name.at,
+         (int)f->name.n, f->name.at);
+    return b.at;
+}
+
 static void global_check(node *d)
 {
     const bool local = is_static(d);
     const bool constant = starts(d->type, "const ")
         || find(d->type, " const") < d->type.n;
 
+    if (!is_inside(d->inside))
+        return;
     if (!local && ty_changed(d->ty))
         refuse(d, "make it static, or a parameter",
                "recorded numbers in global data that other files see");
@@ -220,7 +262,7 @@ static void global_check(node *d)
                "recorded numbers in global data that other files see: %.*s",
                (int)d->name.n, d->name.at);
     else if (!constant && d->outer_write && (local || ty_changed(d->ty)))
-        refuse(d->use ? d->use : d, "convert that function, too: --function",
+        refuse(d->use ? d->use : d, conversion_of(d->writer),
                "global data that a function writes which is not converted: "
                "%.*s", (int)d->name.n, d->name.at);
 }

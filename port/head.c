@@ -10,12 +10,12 @@
 
 static bool before_others(const char *s) { return strstr(s, "adrev") != NULL; }
 
-// Whether a place of a source is in a declaration.
-static bool in_declaration(const translation *u, size_t at)
+// Whether a place of a file is in a declaration.
+static bool in_declaration(const translation *u, int index, size_t at)
 {
     for (int i = u->first; i < u->last; i++) {
         const span s = span_of(tree->kid[i]);
-        if (s.file == u->file && s.begin < at && at < s.end)
+        if (s.file == index && s.begin < at && at < s.end)
             return true;
     }
     return false;
@@ -96,17 +96,24 @@ static bool is_include(text l)
         && starts((text){ l.at + k, l.n - k }, "include");
 }
 
-static bool put_includes_of(buffer *b, const translation *u)
+// A file of code that is included is a source, too.
+static bool is_code(text name)
+{
+    return name.n > 2 && is((text){ name.at + name.n - 2, 2 }, ".c");
+}
+
+static bool put_includes_of(buffer *b, const translation *u, int index)
 {
     static names seen;
-    const text t = file_at(u->file)->text;
+    const text t = file_at(index)->text;
     bool header = false;
     for (size_t i = 0; i < t.n; i++) {
         const size_t line = i;
         while (i < t.n && t.at[i] != '\n')
             i++;
         const text l = { t.at + line, i - line };
-        if (!is_include(l) || in_declaration(u, line) || !is_read(u, included(l))
+        if (!is_include(l) || in_declaration(u, index, line)
+            || !is_read(u, included(l)) || is_code(included(l))
             || name_find(&seen, l, -1) != NULL)
             continue;
         name_set(&seen, l, -1, &seen);
@@ -122,7 +129,12 @@ static void put_includes(buffer *b)
     for (int u = 0; u < unit_count; u++) {
         if (units[u].root == NULL)
             continue;
-        header |= put_includes_of(b, &units[u]);
+        const translation *t = &units[u];
+        header |= put_includes_of(b, t, t->file);
+        for (size_t i = 0; i < t->headers; i++)
+            if (t->header[i] != t->file && source_unit(t->header[i]) >= 0
+                && is_code(text_of(file_at(t->header[i])->path)))
+                header |= put_includes_of(b, t, t->header[i]);
         put_ends(b);
     }
     if (!header)

@@ -11,7 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-void reach(function *f)
+// Of a function that two files define, a file means its own; on the command line
+// that of the first file is meant.
+static bool is_meant(const function *f, int unit)
+{
+    return f->also == NULL || f->decl->unit == (unit < 0 ? 0 : unit);
+}
+
+void reach(function *f, int unit)
 {
     if (f->type == NULL) {
         int n = 0;
@@ -22,7 +29,7 @@ void reach(function *f)
                 p->ty = f->type->par[n++];
         }
     }
-    if (f->body != NULL && f->also != NULL && !f->reached)
+    if (f->body != NULL && !is_meant(f, unit))
         refuse(f->also, "give one of the two files", "%.*s is defined in %s, too",
                (int)f->name.n, f->name.at, file_at(span_of(f->decl).file)->path);
     if (f->body != NULL)
@@ -94,7 +101,7 @@ function *instance_of(function *f)
     g->caller = flow_in;
     g->number = ++f->instances + 1;
     function_add(g);
-    reach(g);
+    reach(g, f->decl->unit);
     return g;
 }
 

@@ -45,6 +45,7 @@ static bool holds(ty *t, void (*f)(ty *, void *))
 }
 
 bool holds_varied(ty *t) { return holds(t, or_varied); }
+bool holds_active(ty *t) { return holds(t, or_active); }
 
 static node *sizeof_in(node *n)
 {
@@ -308,6 +309,9 @@ void laters_check(void)
             unseen_check(l);
         else if ((l->kind == BYTES || l->kind == SORTED)
                  && holds(l->type, l->kind == BYTES ? or_varied : or_active))
+            refuse(l->at, l->proposal, "%s", l->why);
+        else if (l->kind == CACHED && num_root(l->type->num)->kept
+                 && holds_varied(l->type))
             refuse(l->at, l->proposal, "%s", l->why);
         else if (l->kind == POINTER && !ty_root(l->type)->known
                  && !ty_root(l->type)->open && !only_null(l)

@@ -88,7 +88,7 @@ static text without(text t, const char *prefix)
     return starts(t, prefix) ? (text){ t.at + n, t.n - n } : t;
 }
 
-// Also names of builtins, of <tgmath.h>, and those for float.
+// Also names of builtins, of <tgmath.h>, and those for float and long double.
 library library_named(text name)
 {
     library found = row_named(name);
@@ -99,11 +99,12 @@ library library_named(text name)
     if (name.n > 4 && memcmp(name.at + name.n - 4, "_chk", 4) == 0)
         name.n -= 4;
     found = row_named(name);
-    if (found.kind == L_NONE && name.n > 1 && name.at[name.n - 1] == 'f') {
+    const char last = name.n > 1 ? name.at[name.n - 1] : 0;
+    if (found.kind == L_NONE && (last == 'f' || last == 'l')) {
         name.n--;
         found = row_named(name);
-        found.single = true;
-        if (found.kind > L_VALUE && found.kind != L_REFUSED)
+        found.single = last == 'f';     // long double is never recorded
+        if (found.kind > L_VALUE && (last == 'l' || found.kind != L_REFUSED))
             found.kind = L_NONE;
     }
     return found;

@@ -33,9 +33,20 @@ static char *one_line(text t)
             put_char(&b, t.at[i]);
         else if (b.n && b.at[b.n - 1] != ' ')
             put_char(&b, ' ');
+    trim(&b);
     if (b.n >= 70)
         put(&b, " ...");
-    return b.at ? b.at : text_copy(T("?"));
+    return b.n ? text_copy(text_in(&b)) : text_copy(T("?"));
+}
+
+// Of a function without its body.
+static text head_of(const node *n)
+{
+    const node *body = n->kind == FunctionDecl ? body_of((node *)n) : NULL;
+    span s = span_of(n);
+    if (body != NULL && span_of(body).begin > s.begin)
+        s.end = span_of(body).begin;
+    return slice(s);
 }
 
 static const char no_place[] = "(no place)";
@@ -50,7 +61,7 @@ static message message_at(const node *at, const char *said)
         if (at->begin.expanded.file >= 0) {
             s = at->loc.expanded.file >= 0 && at->kind != CallExpr
                 ? &at->loc.expanded : &at->begin.expanded;
-            m.expression = one_line(slice(span_of(at)));
+            m.expression = one_line(head_of(at));
         }
     if (s == NULL)
         return m;

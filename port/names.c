@@ -91,16 +91,27 @@ static function *function_meant(node *decl)
                           : (here->function = all->function);
 }
 
+// Two files define it, perhaps of two programs: each means its own.
+static function *function_again(function *f, node *decl)
+{
+    function *g = function_new(decl);
+    g->also = f->decl;
+    f->also = decl;
+    meaning_of(decl->name, decl->unit)->function = g;
+    return g;
+}
+
 static void note_function(node *decl)
 {
     function *f = function_meant(decl);
+    if (body_of(decl) != NULL && f->body != NULL && f->decl != decl
+        && !places_equal(f->decl, decl) && !same_code(f->decl, decl))
+        f = function_again(f, decl);
     decl->function = f;
     if (body_of(decl) == NULL || f->decl == decl)
         f->body = f->body ? f->body : body_of(f->decl);
     else if (f->body == NULL)
         f->decl = decl, f->body = body_of(decl);
-    else if (!places_equal(f->decl, decl) && !same_code(f->decl, decl))
-        f->also = decl;
 }
 
 static void define(meaning *m, node *decl)

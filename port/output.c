@@ -280,8 +280,8 @@ static void rename_data(node *d)
 static void rename_all(void)
 {
     for (function *f = functions; f != NULL; f = f->next)
-        if (f->reached && (f->changed
-                           || in_source(f->decl))) {
+        if (f->reached && is_inside(function_written(f)->inside) && !f->own
+            && (f->changed || in_source(f->decl))) {
             f->decl->renamed = 1;
             f->decl->function = f;
         }
@@ -291,7 +291,7 @@ static void rename_all(void)
             d->renamed = d->function->decl->renamed
                 || (d->function->body == NULL && d->function->stub
                     && d->function->type && ty_changed(d->function->type));
-        if (d->kind == VarDecl && d->visited)
+        if (d->kind == VarDecl && d->visited && is_inside(d->inside))
             rename_data(d);
     }
 }
@@ -341,12 +341,13 @@ typedef struct piece {
     bool function;
 } piece;
 
-// Whether a header that is included says that there are such data.
+// Whether a header that is included says that there are such data, or that there
+// is such a function.
 static bool header_declares(const node *d)
 {
     for (int i = units[d->unit].first; i < units[d->unit].last; i++) {
         const node *n = tree->kid[i];
-        if (n->kind == VarDecl && same(n->name, d->name) && !in_source(n))
+        if (n->kind == d->kind && same(n->name, d->name) && !in_source(n))
             return true;
     }
     return false;
@@ -555,7 +556,7 @@ static int order_at(span s, const translation *u)
 {
     for (int i = 0; i < item_count; i++)
         if (items[i].in_source && items[i].first->unit == (int)(u - units)
-            && span_of(items[i].first).begin > s.begin)
+            && behind(span_of(items[i].first), s))
             return 2 * items[i].order;
     return -1;                          // behind all
 }
@@ -614,15 +615,16 @@ static void put_directives(buffer *b, int order)
 static bool declared_first(const node *d)
 {
     const node *c = variable_named(d->name, d->unit);
-    return c != NULL && c != d && c->visited && c->renamed && in_source(d)
+    return c != NULL && c != d && c->renamed && in_source(d)
         && c->unit == d->unit && !is(d->storage, "extern");
 }
 
 static void write_data(node *d, int order)
 {
     piece p = { .order = order };
-    const bool first = !d->visited && declared_first(d);
-    if (!d->visited && !first)
+    const bool needed_here = d->visited && is_inside(d->inside);
+    const bool first = !needed_here && declared_first(d);
+    if (!needed_here && !first)
         return;
     if (first) {
         d->ty = variable_named(d->name, d->unit)->ty;
@@ -638,9 +640,10 @@ static void write_data(node *d, int order)
 static void need_data(node *d)
 {
     int order = 0;
-    if (d->visited)
+    if (is_inside(d->inside))
         return;
     see_variable(d);
+    d->inside = inside_mark();
     rename_data(d);
     while (tree->kid[order] != d)
         order++;
@@ -652,6 +655,29 @@ static void need_data(node *d)
         need_text(text_in(&pieces[count].text), d->unit);
 }
 
+// A function of the program that is called, unless a header declares it.
+static void declare_own(const node *d, int order)
+{
+    function *f = d->function;
+    const node *body = body_of((node *)d);
+    span s = span_of(d);
+    piece p = { .order = order };
+    if (!f->own || !is_inside(f->inside) || f->announced)
+        return;
+    f->announced = true;
+    if (header_declares(d))
+        return;
+    if (body != NULL)
+        s.end = span_of(body).begin;
+    if (stands_apart(f))
+        signature_apart(&p.text, f);
+    else
+        put_text(&p.text, slice(s));
+    trim(&p.text);
+    put(&p.text, ";");
+    add_piece(p);
+}
+
 static void write_pieces(void)
 {
     for (int i = 0; i < tree->kids; i++) {
@@ -659,6 +685,8 @@ static void write_pieces(void)
         unit_written = d->unit;
         if (d->kind == VarDecl)
             write_data(d, 2 * i + 1);
+        if (d->kind == FunctionDecl && d->function != NULL && !d->implicit)
+            declare_own(d, 2 * i + 1);
         if (d->kind != FunctionDecl || d->function == NULL
             || d->function->decl != d || !d->function->reached)
             continue;

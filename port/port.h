@@ -24,6 +24,7 @@
  *   calls        what flows in calls of functions that are not looked at
  *   tested       pointers that are only compared with NULL
  *   instances    functions that are looked at anew for each call
+ *   own          functions that stay the program's own
  *   flow         what flows where; which numbers are active
  *   gaps         what must be written again, and the text between it
  *   words        the words of a declaration that say the type
@@ -188,8 +189,12 @@ typedef struct node {
     unsigned outer_use : 1;     // data that such code names
     unsigned inner_write : 1;   // data that code writes which is converted
     unsigned followed : 1;      // of data: files that they need are read
+    unsigned in_type : 1;       // of data: the size of an array names them
+    unsigned writes : 1;        // of a name: what it names may change here
+    unsigned changing : 1;      // of data: some function changes them
     unsigned addressed : 1;     // a function whose address is taken here
     struct node *use;           // the first, of data
+    const struct function *writer;  // of data: the first that is not converted
     ty *arg;                    // of sizeof: the type that is named
     struct node *copy;          // the latest
     unsigned sized : 1;         // of sizeof: what it is the size of is known
@@ -200,6 +205,7 @@ typedef struct node {
     struct node *older;         // of a type: the one before with this name
     int item;                   // that writes it, counted from 1
     text prefix;                // of a twin, where two files have this name
+    unsigned inside, outside;   // of data: marks of own.c
 } node;
 
 node *tree_read(int unit);      // of the JSON that has begun; NULL: not a tree
@@ -214,6 +220,8 @@ typedef struct file {
     text text;
     bool read;
     int source;                 // of a unit, counted from 1
+    size_t included;            // where its source includes it, which is a source,
+                                // too
 } file;
 
 typedef struct span {           // part of a file
@@ -251,6 +259,7 @@ extern translation *units;
 extern int unit_count;
 int source_unit(int index);             // whose source the file is, or -1
 void source_set(int index, int unit);
+bool behind(span a, span b);            // a is read behind b, in one unit
 void unit_include(int unit, int file);
 int file_named(text path);
 file *file_at(int index);
@@ -274,6 +283,7 @@ typedef struct num {            // the activity of numbers
     struct num *same;           // joined with
     unsigned index;
     bool varied, useful;
+    bool kept;                  // from one call to the next
     unsigned stepped;           // bit n: n pointers lead here, and the first one
                                 // steps
 } num;
@@ -409,6 +419,10 @@ typedef struct function {
     bool settled;               // where it stands
     bool announced;             // has a prototype
     bool followed;              // files that it needs are read
+    bool own;                   // stays the program's own
+    bool in_type;               // the size of an array names it
+    unsigned inside, outside;   // marks of own.c
+    struct function *waiting;
     node *also;                 // another definition, in another file
     struct function *next;
 } function;
@@ -506,12 +520,15 @@ bool stub_given(text name);
 void stub_flows(ty *f);
 
 extern function *flow_in;               // that is looked at
-void reach(function *f);
+void reach(function *f, int unit);      // by what is in the unit
 void see_variable(node *d);             // of file scope
 function *origin_of(function *f);
 function *instance_of(function *f);
 void call_instance(node *callee, function *f);
 void merge_instances(void);
+void own_settle(void);
+bool is_inside(unsigned mark);          // what is written needs it
+unsigned inside_mark(void);
 
 typedef enum later_kind {
     ODD,                // the function must have nothing recorded
@@ -524,6 +541,7 @@ typedef enum later_kind {
     OUTSIDE,            // of a call: the function's source may not be seen
     POINTER,            // type: a function must be known behind it
     BYTES,              // type: nothing recorded may be in it
+    CACHED,             // a number: it must not be kept from another call
     MEMORY,             // of a call: how many bytes, of what
     SORTED
 } later_kind;
@@ -532,7 +550,10 @@ void put_off(later_kind what, node *at, ty *type, const char *why,
              const char *proposal);
 void laters_check(void);
 bool holds_varied(ty *t);               // some number in it depends on inputs
+bool holds_active(ty *t);               // and is recorded
 const node *unseen_call(void);          // of what is not seen; NULL: there is none
+void writes_find(void);
+bool data_changes(const node *d);       // static ones
 void globals_check(void);
 extern bool flow_reads;                 // numbers are read from a file
 
@@ -578,6 +599,7 @@ void put_undef(buffer *b, const macro *m);
 void put_ends(buffer *b);               // of macros that headers define anew
 bool write_output(buffer *b);
 bool stubs_write(void);
+extern const char *whole_number;
 bool put_wrapper(buffer *b, const function *f, bool of_twin);
 int check_run(text twin);
 

@@ -149,7 +149,8 @@ bool stands_apart(const function *f)
 void signature_apart(buffer *b, const function *f)
 {
     buffer o = { 0 };
-    put(b, f->entry || f->decl->is_inline ? "static inline " : "static ");
+    put(b, f->own ? "" : f->entry || f->decl->is_inline ? "static inline "
+           : "static ");
     twin_name(&o, f->decl);
     put(&o, "(");
     for (int i = 0, n = 0; i < f->decl->kids; i++)

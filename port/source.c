@@ -27,6 +27,27 @@ int source_unit(int index)
 
 void source_set(int index, int unit) { files[index].source = unit + 1; }
 
+// A file of code that a source includes belongs to the source.
+static void source_included(int index, int unit, size_t at)
+{
+    const char *path = files[index].path;
+    const size_t n = strlen(path);
+    if (index == units[unit].file || n < 3 || strcmp(path + n - 2, ".c") != 0
+        || strncmp(path, "/usr/", 5) == 0)
+        return;
+    if (files[index].source == 0)
+        source_set(index, unit);
+    files[index].included = at + 1;
+}
+
+bool behind(span a, span b)
+{
+    if (a.file == b.file)
+        return a.begin > b.begin;
+    const size_t x = files[a.file].included, y = files[b.file].included;
+    return (x ? x - 1 : a.begin) > (y ? y - 1 : b.begin);
+}
+
 static int file_add(text path)
 {
     files = grow(files, &file_room, (size_t)file_count + 1, sizeof *files);
@@ -244,25 +265,25 @@ static bool macro_here(int index, size_t at, int unit)
     return true;
 }
 
-static void macro_ends(text t, size_t i, size_t at, int unit)
+static void macro_ends(text t, size_t i, int now, size_t at, int unit)
 {
     macro *m = macro_named(macro_read(t, i).name, unit);
     if (m != NULL && at)
-        m->undef = (span){ units[unit].file, at, at + 1 };
+        m->undef = (span){ now, at, at + 1 };
 }
 
-// Where a line of the source begins; lines come in their order.
+// Where a line of a source begins; lines come in their order.
 typedef struct reading {
-    int file;                   // of the source
+    int file;
     size_t at;
     unsigned line;              // that begins there
 } reading;
 
-static size_t begin_of(reading *r, unsigned line)
+static size_t begin_of(reading *r, int now, unsigned line)
 {
-    const text t = file_at(r->file)->text;
-    if (line < r->line)
-        *r = (reading){ r->file, 0, 1 };
+    const text t = file_at(now)->text;
+    if (now != r->file || line < r->line)
+        *r = (reading){ now, 0, 1 };
     for (; r->line < line && r->at < t.n; r->line++) {
         while (r->at < t.n && t.at[r->at] != '\n')
             r->at++;
@@ -289,21 +310,25 @@ void macros_read(text t, int unit)
     const int source = units[unit].file;
     reading r = { source, 0, 1 };
     unsigned line = 1;
+    size_t at = 0;                      // in the source itself
     int now = source;
 
     for (size_t i = 0; i < t.n; i = line_end(t, i) + 1, line++) {
         if (t.at[i] != '#')
             continue;
         const size_t name = directive(t, i, "define");
+        const bool here = source_unit(now) >= 0;
         if (i + 2 < t.n && isdigit((unsigned char)t.at[i + 2])) {
+            at = now == source ? begin_of(&r, now, line) : at;
             now = line_marker(t, i + 2, &line);
+            source_included(now, unit, at);
             unit_include(unit, now);
             line--;
         } else if (directive(t, i, "undef")) {
-            macro_ends(t, directive(t, i, "undef"),
-                       now == source ? begin_of(&r, line) : 0, unit);
-        } else if (name && (now != source
-                            || !macro_here(source, begin_of(&r, line), unit))) {
+            macro_ends(t, directive(t, i, "undef"), now,
+                       here ? begin_of(&r, now, line) : 0, unit);
+        } else if (name && (!here
+                            || !macro_here(now, begin_of(&r, now, line), unit))) {
             macro m = macro_read(t, name);
             m.given = file_at(now)->path[0] == '<'
                 && strstr(file_at(now)->path, "command") != NULL;

@@ -53,6 +53,7 @@ void num_join(num *a, num *b)
     a->varied |= b->varied;
     a->useful |= b->useful;
     a->stepped |= b->stepped;
+    a->kept |= b->kept;
 }
 
 void num_edge(num *from, num *to)

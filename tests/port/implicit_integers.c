@@ -17,8 +17,10 @@ double implicit_integers(double x)
 {
     int n = x * 2;
     unsigned char c = x;
-    long m;
+    long m, k;
+    double half;
     m = x / 0.5;
+    k = half = x / 2;
     n += halved_int(x) + floor_int(x) + abs((int)-x);
-    return x * n + m * x + c;
+    return x * n + m * x + c + k * half;
 }

@@ -25,6 +25,7 @@
 #                                    derivatives by differences in double
 #     // keeps: TEXT                 stands in what is written
 #     // passive: NAME ...           are no recorded numbers there
+#     // own: NAME ...               functions that have no twins: they are called
 #     // may: refuse                 as good as converting it
 #
 # In `call`, @ is nothing for the original and the suffix for its twin. `real`
@@ -101,7 +102,7 @@ list() {
          / \/\/ refused: / { refused = 1 }
          !head { next }
          $2 == "may:" { may = "either" }
-         $2 == "keeps:" || $2 == "passive:" { looked = "looked" }
+         $2 == "keeps:" || $2 == "passive:" || $2 == "own:" { looked = "looked" }
          $2 == "with:" { withs++; alone = alone || $3 !~ /^x(:|$)/ }
          $2 == "of:" { alone = 1 }
          $2 == "function:" || $2 == "with:" || $2 == "of:" {
@@ -248,6 +249,18 @@ looks() {                               # looks CASE: at the text of the twin
             right
         fi
     done
+    for name in $(field "$1" own); do
+        if grep -qE "\<${name}_ad\>" "$out/rev/$1.h"; then
+            wrong "$1" "$name is written, and need not be"
+        else
+            right
+        fi
+    done
+}
+
+own_functions() {                       # of all cases
+    # shellcheck disable=SC2046  # a list
+    sed -n 's|^// own: *||p' $(printf "$here/%s.c\n" $converted)
 }
 
 # build UNIT FLAGS: one file of all cases
@@ -324,11 +337,12 @@ tell_warnings() {
 
 # Originals have the same names in plain.o and quad.o: only tables are global.
 judge() {
-    # shellcheck disable=SC2086  # flags are a list
+    # shellcheck disable=SC2046,SC2086  # lists
     build plain "" plain \
         && { gcc -std=gnu11 $strict -c "$out/quad.c" -o "$out/quad.o" \
              > "$out/quad.log" 2>&1; } \
-        && objcopy -G port_plain "$out/plain.o" \
+        && objcopy -G port_plain $(printf ' -G %s' $(own_functions)) \
+            "$out/plain.o" \
         && objcopy -G port_quad "$out/quad.o" \
         && $cc -std=gnu11 $strict $flags -I"$out" "$here/driver.c" \
             "$out/plain.o" "$out/quad.o" "$out/rev.o" "$out/fwd.o" \
