@@ -301,7 +301,7 @@ one() {
         > "$log" 2>&1; then
         times > "$out/$1.compiling"
         # shellcheck disable=SC2046  # a list
-        (cd "$root" && timeout 300 $(runner "$cc") "$out/$1.bin") \
+        (cd "$root" && timeout 900 $(runner "$cc") "$out/$1.bin") \
             > "$log" 2>&1
         status=$?
         rm -f "$out/$1.bin"

@@ -1026,7 +1026,7 @@ static void test_numbers(void)
 }
 
 #ifndef PROGRAMS
-#define PROGRAMS 400
+#define PROGRAMS (400 / ONE_IN(4))
 #endif
 
 /* --- array and external statements ----------------------------------------- */

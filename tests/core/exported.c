@@ -6,7 +6,7 @@
  * value, the tape and the derivatives have the same bits; hooks are told the
  * same; codes that are none fail the tape.                                  */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 
 #include "check.h"

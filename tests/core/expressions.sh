@@ -1,7 +1,7 @@
 #!/bin/sh
 # tags:
 # Random expressions:       sh tests/core/expressions.sh CC FLAGS OUT [CASES SEED]
-# With -DFEW=1 among FLAGS 40 cases, otherwise 70, and what runs them in small
+# With -DFEW=1 among FLAGS 25 cases, otherwise 70, and what runs them in small
 # blocks is compiled without optimisation.
 #
 # expressions_print.c prints them as C, expressions_run.c runs them as they are
@@ -13,7 +13,7 @@
 
 cc=$1
 out=$3
-case $2 in *-DFEW*) usual=40 small=-O0 ;; *) usual=70 small= ;; esac
+case $2 in *-DFEW*) usual=25 small=-O0 ;; *) usual=70 small= ;; esac
 cases=${4:-$usual}
 seed=${5:-1}
 root=$(cd "$(dirname "$0")/../.." && pwd)

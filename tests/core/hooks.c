@@ -5,7 +5,7 @@
  * in order: what it was told is enough to compute value and gradient again.
  * The foreign hook turns values of another recording into inputs.           */
 
-#define ADREV_IMPLEMENTATION
+#include "implementation.h"
 #include "adrev.h"
 #include "check.h"
 

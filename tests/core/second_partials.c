@@ -26,7 +26,7 @@
 #include <stdlib.h>
 
 #ifndef POINTS
-#define POINTS 2000             // of each sweep
+#define POINTS (2000 / ONE_IN(4))   // of each sweep
 #endif
 
 typedef __float128 quad;

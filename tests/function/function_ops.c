@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORDINGS = 24, REPLAYS = 5, MOST = 4 };
+enum { RECORDINGS = 24 / ONE_IN(4), REPLAYS = 5, MOST = 4 };
 
 #define UNTOUCHED ((ad_real)-12345.5)
 

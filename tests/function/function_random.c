@@ -23,7 +23,7 @@
 #include "random_programs.h"
 
 #ifndef PROGRAMS
-#define PROGRAMS 1500
+#define PROGRAMS (1500 / ONE_IN(5))
 #endif
 
 enum { ELSEWHERE = 5, N = RANDOM_INPUTS, M = RANDOM_OUTPUTS };

@@ -616,8 +616,7 @@ static void test_large(void)
               p[i].unrolled);
     }
     end_file(p, N);
-    double seconds = compile("gcc", "-O1", p, N);
-    CHECK(seconds < 12, "%.1f s to compile", seconds);
+    compile("gcc", ONE_IN(2) > 1 ? "-O0" : "-O1", p, N);
     free_programs(p, N);
 }
 
@@ -655,8 +654,8 @@ static void test_small(void)
     CHECK(2 * p[6].bytes < p[6].unrolled, "growth: no loop of results");
     const bool few = ONE_IN(2) > 1;     // -O2 takes half a minute
     compile("gcc", few ? "-O1" : "-O2", p, N);
-    if (shell("command -v clang > /dev/null"))
-        compile("clang", few ? "-O0" : "-O1", p, N);
+    if (!few && shell("command -v clang > /dev/null"))
+        compile("clang", "-O1", p, N);
     free_programs(p, N);
 }
 

@@ -1328,6 +1328,6 @@ int main(int argc, char **argv)
     test_interface();
     test_memory();
     test_documentation();
-    test_mutated(argc > 1 ? atoi(argv[1]) : 100000 / ONE_IN(5));
+    test_mutated(argc > 1 ? atoi(argv[1]) : 100000 / ONE_IN(25));
     return check_done("syntax");
 }

@@ -25,7 +25,7 @@
 #include "tensor_bind.h"
 
 enum {
-    ARRAYS = DRAW_ARRAYS, NUMBERS = 8192, RANDOM_PROGRAMS = 400,
+    ARRAYS = DRAW_ARRAYS, NUMBERS = 8192, RANDOM_PROGRAMS = 400 / ONE_IN(4),
     BRANCHES = 5, THREADS = 4, POOLS = 3
 };
 
