@@ -165,7 +165,8 @@ on_board() {
 
 # strangers ELF: what a float program in fixed memory has no use for: double in
 # software, memory, output, errno, functions of <math.h> for double; and
-# functions that compute with double in hardware.
+# functions that compute with double in hardware, but for those of <math.h> for
+# float, which may (newlib's expf does).
 strangers() {
     { "$prefix-nm" "$1" | awk '
         $3 ~ /^__aeabi_(d|c?dcmp|f2d|u?[il]2d)/ || $3 ~ /^__[a-z]+df[a-z0-9]*$/ \
@@ -178,7 +179,8 @@ strangers() {
         /^[0-9a-f]+ <.*>:$/ { current = $2 }
         /\tv(add|sub|n?mul|div|n?ml[as]|f|sqrt|cmp|cvt)[a-z]*\.[a-z0-9.]*f64/ \
             || /\tf(add|sub|mul|div|n?m(add|sub)|sqrt|eq|lt|le)\.d\t/ \
-            || /\tfcvt\.(d\.|[a-z]+\.d)/ { print current }' ; } | sort -u
+            || /\tfcvt\.(d\.|[a-z]+\.d)/ {
+                if (current !~ /^<[a-z0-9]+f>:$/) print current }' ; } | sort -u
 }
 
 # None but those that the C library brings into the plain program, too.
