@@ -142,6 +142,9 @@ arguments() {
         17_*) echo "picture.svg" ;;
         20_*) echo "$root/examples/tensor.txt" ;;
         23_*) echo "$root/examples/hares.txt picture.svg" ;;
+        25_*) echo "$root/examples/titanic.txt" ;;
+        26_*) echo "$root/examples/attitude.txt picture.svg" ;;
+        28_*) echo "picture.svg" ;;
         [a-z]*) echo "picture.svg" ;;
     esac
 }
@@ -155,7 +158,7 @@ for file in $examples; do
         if [ -x "$bin/$name" ]; then
             rm -f "$work/run/picture.svg"
             # shellcheck disable=SC2046  # a list
-            (cd "$work/run" && timeout 120 "$bin/$name" $(arguments "$name")) \
+            (cd "$work/run" && timeout 600 "$bin/$name" $(arguments "$name")) \
                 > "$work/run/text" 2>&1 || echo "manual: $name failed" >&2
             echo "<pre>"
             sed 's/&/\&amp;/g; s/</\&lt;/g' "$work/run/text"
