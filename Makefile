@@ -139,7 +139,7 @@ bench:              ## the table of BENCHMARKS.md, gcc and clang
 	@sh bench/run.sh gcc g++ "$(FAST)"
 	@sh bench/run.sh clang clang++ "$(FAST)"
 	@for b in assemble exported recording sparse tensor parallel adapters \
-	    adjoints petsc; do for c in gcc clang; do \
+	    adjoints petsc tao; do for c in gcc clang; do \
 	    sh bench/alone.sh $$b $$c "$(FAST)" || exit 1; done; done
 
 statements:         ## what it costs to compile them (ADEPT=DIR joins)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
-/* adapters.c - what optimisers and CVODES cost with adrev's derivatives, with
- * derivatives written by hand, and with finite differences.
+/* adapters.c - what optimisers, CVODES, KINSOL and odeiv2 cost with adrev's
+ * derivatives, with derivatives written by hand, and with finite differences.
  *                                                 sh bench/alone.sh adapters
  *
  *     adapters [-r rounds]
@@ -112,9 +112,58 @@ static double solve_lbfgs(way how, ad_model *m)
     return value;
 }
 
-static ad_model *model_lbfgs(void)
+static ad_model *model_rosenbrock(void)
 {
     return ad_model_scalar(rosenbrock, NULL, ROSENBROCK);
+}
+
+/* --- GSL's multimin: the same ---------------------------------------------- */
+
+static double rosenbrock_f(const gsl_vector *x, void *user)
+{
+    (void)user;
+    return rosenbrock_plain(x->data);
+}
+
+// room: for differences; NULL: by hand.
+static void rosenbrock_fdf(const gsl_vector *x, void *room, double *value,
+                           gsl_vector *g)
+{
+    *value = room == NULL
+           ? rosenbrock_hand(NULL, x->data, g->data, ROSENBROCK, 0)
+           : rosenbrock_differences(room, x->data, g->data, ROSENBROCK, 0);
+}
+
+static void rosenbrock_df(const gsl_vector *x, void *room, gsl_vector *g)
+{
+    double value;
+    rosenbrock_fdf(x, room, &value, g);
+}
+
+static double solve_multimin(way how, ad_model *m)
+{
+    static double start[ROSENBROCK], room[ROSENBROCK];
+    gsl_multimin_function_fdf f
+        = { rosenbrock_f, rosenbrock_df, rosenbrock_fdf, ROSENBROCK,
+            how == DIFFERENCES ? room : NULL };
+    if (how >= FIRST)
+        f = ad_gsl_multimin(m);
+    for (int i = 0; i < ROSENBROCK; i++)
+        start[i] = i % 2 ? 1 : -1.2;
+    gsl_vector_view x = gsl_vector_view_array(start, ROSENBROCK);
+    gsl_multimin_fdfminimizer *s = gsl_multimin_fdfminimizer_alloc(
+        gsl_multimin_fdfminimizer_vector_bfgs2, ROSENBROCK);
+    gsl_multimin_fdfminimizer_set(s, &f, &x.vector, 0.01, 0.1);
+    for (int i = 0; i < 500; i++) {
+        const int code = how >= FIRST ? ad_gsl_multimin_iterate(s)
+                                      : gsl_multimin_fdfminimizer_iterate(s);
+        if (code != GSL_SUCCESS
+            || gsl_multimin_test_gradient(s->gradient, 1e-5) == GSL_SUCCESS)
+            break;
+    }
+    const double found = s->f;
+    gsl_multimin_fdfminimizer_free(s);
+    return found;
 }
 
 /* --- NLopt: ten circles in a square, by SLSQP ------------------------------ */
@@ -497,7 +546,7 @@ static ad_model *model_ipopt(void)
     return ad_model_vector(swing, NULL, VARIABLES, 1 + EQUATIONS);
 }
 
-/* --- SUNDIALS: a Brusselator in one dimension ------------------------------ */
+/* --- a Brusselator in one dimension, for CVODES and odeiv2 ------------------ */
 
 // u' = 1 + u^2 v - 4 u + a u'', v' = 3 u - u^2 v + a v'', u = 1 and v = 3 at
 // the ends (Hairer and Wanner); y = u0, v0, u1, v1, ...
@@ -528,12 +577,8 @@ static void brusselator(ad_rev t, const ad_rev *y, const ad_rev *p,
     }
 }
 
-static int brusselator_plain(double t, N_Vector at, N_Vector to, void *user)
+static void brusselator_plain(const double *y, double *rate)
 {
-    const double *y = NV_DATA_S(at);
-    double *rate = NV_DATA_S(to);
-    (void)t;
-    (void)user;
     evaluations++;
     for (int i = 0; i < RATES; i++) {
         const double u = y[i & ~1], v = y[i | 1], end = i % 2 ? 3 : 1;
@@ -542,40 +587,61 @@ static int brusselator_plain(double t, N_Vector at, N_Vector to, void *user)
         rate[i] = (i % 2 ? 3 * u - u * u * v : 1 + u * u * v - 4 * u)
                 + spread * (before + after - 2 * y[i]);
     }
+}
+
+// The Jacobian, entry by entry.
+static void brusselator_hand(const double *y, void *to,
+                             void (*enter)(void *to, int i, int j, double))
+{
+    for (int i = 0; i < RATES; i += 2) {
+        const double u = y[i], v = y[i + 1];
+        enter(to, i, i, 2 * u * v - 4 - 2 * spread);
+        enter(to, i, i + 1, u * u);
+        enter(to, i + 1, i, 3 - 2 * u * v);
+        enter(to, i + 1, i + 1, -u * u - 2 * spread);
+        for (int k = i; k < i + 2; k++) {
+            if (k >= 2)
+                enter(to, k, k - 2, spread);
+            if (k < RATES - 2)
+                enter(to, k, k + 2, spread);
+        }
+    }
+}
+
+static double brusselator_start(int i)
+{
+    return i % 2 ? 3 : 1 + sin(2 * pi * (i / 2 + 1) / (CELLS + 1));
+}
+
+/* --- CVODES ----------------------------------------------------------------- */
+
+static int cvodes_plain(double t, N_Vector at, N_Vector to, void *user)
+{
+    (void)t;
+    (void)user;
+    brusselator_plain(NV_DATA_S(at), NV_DATA_S(to));
     return 0;
 }
 
-static void enter(SUNMatrix A, int i, int j, double value)
+static void enter_cvodes(void *matrix, int i, int j, double value)
 {
+    SUNMatrix A = matrix;
     if (banded)
         SM_ELEMENT_B(A, i, j) = value;
     else
         SM_ELEMENT_D(A, i, j) = value;
 }
 
-static int brusselator_hand(double t, N_Vector at, N_Vector rate, SUNMatrix A,
-                            void *user, N_Vector a, N_Vector b, N_Vector c)
+static int cvodes_hand(double t, N_Vector at, N_Vector rate, SUNMatrix A,
+                       void *user, N_Vector a, N_Vector b, N_Vector c)
 {
-    const double *y = NV_DATA_S(at);
     (void)t;
     (void)rate;
     (void)user;
     (void)a;
     (void)b;
     (void)c;
-    for (int i = 0; i < RATES; i += 2) {
-        const double u = y[i], v = y[i + 1];
-        enter(A, i, i, 2 * u * v - 4 - 2 * spread);
-        enter(A, i, i + 1, u * u);
-        enter(A, i + 1, i, 3 - 2 * u * v);
-        enter(A, i + 1, i + 1, -u * u - 2 * spread);
-        for (int k = i; k < i + 2; k++) {
-            if (k >= 2)
-                enter(A, k, k - 2, spread);
-            if (k < RATES - 2)
-                enter(A, k, k + 2, spread);
-        }
-    }
+    brusselator_hand(NV_DATA_S(at), A, enter_cvodes);
     return 0;
 }
 
@@ -587,8 +653,7 @@ static double solve_cvodes(way how, ad_model *m)
     SUNContext_Create(NULL, &context);
     N_Vector y = N_VNew_Serial(RATES, context);
     for (int i = 0; i < RATES; i++)
-        NV_Ith_S(y, i) = i % 2 ? 3 : 1 + sin(2 * pi * (i / 2 + 1)
-                                             / (CELLS + 1));
+        NV_Ith_S(y, i) = brusselator_start(i);
     SUNMatrix A = banded ? SUNBandMatrix(RATES, 2, 2, context)
                          : SUNDenseMatrix(RATES, RATES, context);
     SUNLinearSolver solver = banded ? SUNLinSol_Band(y, A, context)
@@ -597,7 +662,7 @@ static double solve_cvodes(way how, ad_model *m)
     if (how >= FIRST)
         ad_cvodes_init(cvodes, (ad_system *)m->ctx, 0, y);
     else
-        CVodeInit(cvodes, brusselator_plain, 0, y);
+        CVodeInit(cvodes, cvodes_plain, 0, y);
     CVodeSStolerances(cvodes, 1e-6, 1e-6);
     CVodeSetMaxNumSteps(cvodes, 5000);
     if (how >= FIRST)
@@ -605,7 +670,7 @@ static double solve_cvodes(way how, ad_model *m)
     else
         CVodeSetLinearSolver(cvodes, solver, A);
     if (how == HAND)
-        CVodeSetJacFn(cvodes, brusselator_hand);
+        CVodeSetJacFn(cvodes, cvodes_hand);
     CVode(cvodes, 10, y, &t, CV_NORMAL);
     for (int i = 0; i < RATES; i += 2)
         sum += NV_Ith_S(y, i);
@@ -618,9 +683,163 @@ static double solve_cvodes(way how, ad_model *m)
 }
 
 // Its context is the system.
-static ad_model *model_cvodes(void)
+static ad_model *model_brusselator(void)
 {
     return ad_system_ode(brusselator, NULL, RATES, 0)->model;
+}
+
+/* --- GSL's odeiv2: the same ------------------------------------------------- */
+
+static int odeiv2_plain(double t, const double y[], double rate[], void *user)
+{
+    (void)t;
+    (void)user;
+    brusselator_plain(y, rate);
+    return GSL_SUCCESS;
+}
+
+static void enter_odeiv2(void *dfdy, int i, int j, double value)
+{
+    ((double *)dfdy)[i * RATES + j] = value;
+}
+
+static int odeiv2_hand(double t, const double y[], double *dfdy, double dfdt[],
+                       void *user)
+{
+    (void)t;
+    (void)user;
+    memset(dfdy, 0, RATES * RATES * sizeof *dfdy);
+    memset(dfdt, 0, RATES * sizeof *dfdt);
+    brusselator_hand(y, dfdy, enter_odeiv2);
+    return GSL_SUCCESS;
+}
+
+static int odeiv2_differences(double t, const double y[], double *dfdy,
+                              double dfdt[], void *user)
+{
+    double at[RATES], rate[RATES], beside[RATES];
+    (void)t;
+    (void)user;
+    memcpy(at, y, sizeof at);
+    memset(dfdt, 0, RATES * sizeof *dfdt);
+    brusselator_plain(y, rate);
+    for (int j = 0; j < RATES; j++) {
+        const double h = 1e-8 * fmax(1, fabs(y[j]));
+        at[j] = y[j] + h;
+        brusselator_plain(at, beside);
+        for (int i = 0; i < RATES; i++)
+            dfdy[i * RATES + j] = (beside[i] - rate[i]) / h;
+        at[j] = y[j];
+    }
+    return GSL_SUCCESS;
+}
+
+static double solve_odeiv2(way how, ad_model *m)
+{
+    double y[RATES], t = 0, sum = 0;
+    gsl_odeiv2_system system
+        = { odeiv2_plain, how == HAND ? odeiv2_hand : odeiv2_differences,
+            RATES, NULL };
+    if (how >= FIRST)
+        system = ad_gsl_odeiv2((ad_system *)m->ctx);
+    for (int i = 0; i < RATES; i++)
+        y[i] = brusselator_start(i);
+    gsl_odeiv2_driver *driver = gsl_odeiv2_driver_alloc_y_new(
+        &system, gsl_odeiv2_step_msbdf, 1e-6, 1e-6, 1e-6);
+    gsl_odeiv2_driver_apply(driver, &t, 10, y);
+    gsl_odeiv2_driver_free(driver);
+    for (int i = 0; i < RATES; i += 2)
+        sum += y[i];
+    return sum;
+}
+
+/* --- KINSOL: heat of a reaction in a rod ------------------------------------ */
+
+enum { ROD = 400 };                 // -y'' = 3 exp(y), y = 0 at both ends
+
+static const double heating = 3.0 / ((ROD + 1) * (ROD + 1));
+
+static void rod(const ad_rev *y, const ad_rev *p, ad_rev *r, void *ctx)
+{
+    const ad_rev end = { 0 };
+    (void)p;
+    (void)ctx;
+    for (int i = 0; i < ROD; i++) {
+        const ad_rev before = i > 0 ? y[i - 1] : end;
+        const ad_rev after = i < ROD - 1 ? y[i + 1] : end;
+        r[i] = ad_rec(ad_sub(ad_sub(ad_mul(2, y[i]), ad_add(before, after)),
+                             ad_mul(heating, ad_exp(y[i]))));
+    }
+}
+
+static int rod_plain(N_Vector at, N_Vector to, void *user)
+{
+    const double *y = NV_DATA_S(at);
+    double *r = NV_DATA_S(to);
+    (void)user;
+    evaluations++;
+    for (int i = 0; i < ROD; i++)
+        r[i] = 2 * y[i] - (i > 0 ? y[i - 1] : 0)
+             - (i < ROD - 1 ? y[i + 1] : 0) - heating * exp(y[i]);
+    return 0;
+}
+
+static int rod_hand(N_Vector at, N_Vector r, SUNMatrix A, void *user, N_Vector a,
+                    N_Vector b)
+{
+    const double *y = NV_DATA_S(at);
+    (void)r;
+    (void)user;
+    (void)a;
+    (void)b;
+    for (int i = 0; i < ROD; i++) {
+        enter_cvodes(A, i, i, 2 - heating * exp(y[i]));
+        if (i > 0)
+            enter_cvodes(A, i, i - 1, -1);
+        if (i < ROD - 1)
+            enter_cvodes(A, i, i + 1, -1);
+    }
+    return 0;
+}
+
+static double solve_kinsol(way how, ad_model *m)
+{
+    SUNContext context;
+    SUNContext_Create(NULL, &context);
+    N_Vector y = N_VNew_Serial(ROD, context), scale = N_VClone(y);
+    SUNMatrix A = banded ? SUNBandMatrix(ROD, 1, 1, context)
+                         : SUNDenseMatrix(ROD, ROD, context);
+    SUNLinearSolver solver = banded ? SUNLinSol_Band(y, A, context)
+                                    : SUNLinSol_Dense(y, A, context);
+    void *kinsol = KINCreate(context);
+    N_VConst(0, y);
+    N_VConst(1, scale);
+    if (how >= FIRST) {
+        ad_kinsol_init(kinsol, (ad_system *)m->ctx, y);
+        ad_kinsol_linear_solver(kinsol, solver, A);
+    } else {
+        KINInit(kinsol, rod_plain, y);
+        KINSetLinearSolver(kinsol, solver, A);
+    }
+    if (how == HAND)
+        KINSetJacFn(kinsol, rod_hand);
+    KINSetFuncNormTol(kinsol, 1e-11);
+    KINSetMaxNewtonStep(kinsol, 1e3);       // not 1, as from 0
+    KINSetMaxSetupCalls(kinsol, 1);         // a Jacobian in each step
+    KINSol(kinsol, y, KIN_NONE, scale, scale);
+    const double middle = NV_Ith_S(y, ROD / 2);
+    KINFree(&kinsol);
+    SUNLinSolFree(solver);
+    SUNMatDestroy(A);
+    N_VDestroy(y);
+    N_VDestroy(scale);
+    SUNContext_Free(&context);
+    return middle;
+}
+
+static ad_model *model_kinsol(void)
+{
+    return ad_system_equations(rod, NULL, ROD, 0)->model;
 }
 
 /* --- the table ------------------------------------------------------------ */
@@ -643,7 +862,9 @@ static void free_model(ad_model *m)
 }
 
 static const problem problems[] = {
-    { "libLBFGS", "Rosenbrock, n = 1000", solve_lbfgs, model_lbfgs, 0, 1 },
+    { "libLBFGS", "Rosenbrock, n = 1000", solve_lbfgs, model_rosenbrock, 0, 1 },
+    { "GSL, bfgs2", "Rosenbrock, n = 1000", solve_multimin, model_rosenbrock, 0,
+      1 },
     { "NLopt, SLSQP", "10 circles, 85 limits", solve_nlopt, model_nlopt, 0, 0 },
     { "GSL, lmaccel", "MGH10, with fvv", solve_gsl, model_gsl, 87.9458552,
       87.9458552 },
@@ -651,9 +872,15 @@ static const problem problems[] = {
       58.83 },
     { "Ipopt", "cart-pole, exact Hessian", solve_ipopt, model_ipopt, 58.83,
       58.83 },
-    { "CVODES, band", "Brusselator, n = 200", solve_cvodes, model_cvodes, 0,
+    { "CVODES, band", "Brusselator, n = 200", solve_cvodes, model_brusselator, 0,
       0 },
-    { "CVODES, dense", "Brusselator, n = 200", solve_cvodes, model_cvodes, 0,
+    { "CVODES, dense", "Brusselator, n = 200", solve_cvodes, model_brusselator, 0,
+      0 },
+    { "GSL, msbdf", "Brusselator, n = 200", solve_odeiv2, model_brusselator, 0,
+      0 },
+    { "KINSOL, band", "heat in a rod, n = 400", solve_kinsol, model_kinsol, 0,
+      0 },
+    { "KINSOL, dense", "heat in a rod, n = 400", solve_kinsol, model_kinsol, 0,
       0 },
 };
 

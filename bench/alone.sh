@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds and runs a benchmark that is one program: NAME is assemble, parallel,
-# sparse, recording, exported, tensor, adapters, adjoints, petsc, mpi or
+# sparse, recording, exported, tensor, adapters, adjoints, petsc, tao, mpi or
 # mpi_scale.
 #     sh bench/alone.sh NAME CC FLAGS
 #
@@ -54,7 +54,7 @@ fi
 # libsundials-dev.
 case $name in
     adapters) libraries="-lipopt -lnlopt -llbfgs -lgsl -lgslcblas
-        -lsundials_cvodes -lsundials_nvecserial" ;;
+        -lsundials_cvodes -lsundials_kinsol -lsundials_nvecserial" ;;
     adjoints) libraries="-lsundials_cvodes -lsundials_idas
         -lsundials_nvecserial" ;;
 esac
@@ -69,9 +69,9 @@ if [ "$name" = adapters ] || [ "$name" = adjoints ]; then
 fi
 
 # Of Debian: libpetsc-real-dev.
-if [ "$name" = petsc ]; then
+if [ "$name" = petsc ] || [ "$name" = tao ]; then
     if ! pkg-config --exists petsc mpi 2> /dev/null; then
-        echo "skipped: petsc is not installed, or not pkg-config"
+        echo "skipped: $name, petsc is not installed, or not pkg-config"
         exit 0
     fi
     libraries="$(pkg-config --libs petsc mpi)"
