@@ -327,6 +327,35 @@ static void run_kinds(void)
           (size_t)ad_counts.reverse.mul);
 }
 
+// What one operation counts as, forward; and how many products and functions its
+// partials take, in reverse before the sweep.
+static void kind(const char *name, ad_rev y, size_t add, size_t mul, size_t fn,
+                 size_t partial_mul, size_t partial_fn)
+{
+    const ad_operations *f = &ad_counts.forward;
+    const ad_operations *r = &ad_counts.reverse;
+    CHECK(y.job != 0 && f->add == add && f->mul == mul && f->fn == fn,
+          "%s: (%zu, %zu, %zu), want (%zu, %zu, %zu)", name, (size_t)f->add,
+          (size_t)f->mul, (size_t)f->fn, add, mul, fn);
+    CHECK(r->mul == partial_mul && r->fn == partial_fn,
+          "%s: partials (%zu, %zu), want (%zu, %zu)", name, (size_t)r->mul,
+          (size_t)r->fn, partial_mul, partial_fn);
+    ad_counts = (ad_count_both){ 0 };
+}
+
+static void run_arithmetic(void)
+{
+    begin(3);
+    kind("add", ad_rec(ad_add(x[0], x[1])), 1, 0, 0, 0, 0);
+    kind("sub", ad_rec(ad_sub(x[0], x[1])), 1, 0, 0, 0, 0);
+    kind("mul", ad_rec(ad_mul(x[0], x[1])), 0, 1, 0, 0, 0);
+    kind("div", ad_rec(ad_div(x[0], x[1])), 0, 1, 0, 2, 0);
+    kind("fma", ad_rec(ad_fma(x[0], x[1], x[2])), 1, 1, 0, 0, 0);
+    kind("neg", ad_rec(ad_neg(x[0])), 0, 1, 0, 0, 0);
+    kind("sqr", ad_rec(ad_sqr(x[0])), 0, 1, 0, 1, 0);
+    kind("atan2", ad_rec(ad_atan2(x[0], x[1])), 0, 0, 1, 0, 2);
+}
+
 // A sum that nothing depends on costs nothing on the way back.
 static void run_dead_sum(void)
 {
@@ -383,6 +412,7 @@ int main(void)
     run_a16();
     run_growth();
     run_kinds();
+    run_arithmetic();
     run_dead_sum();
     run_dead_exp();
     ad_tape_free(tape);
