@@ -4060,7 +4060,7 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
  *                    ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
- *   offers  ADX_LOOPED adx_each_op adx_each_op_of
+ *   offers  adx_each_number ADX_LOOPED adx_each_op adx_each_op_of
  * ========================================================================== */
 
 // a where the condition holds, else b. Both are evaluated; the one that is not
@@ -4194,12 +4194,13 @@ ADX_INLINE void adx_sincos(adx_number a, ad_fwd *s, ad_fwd *c)
 // numbers and writes the values of results where they are, so that it needs no
 // other memory.
 #if ADREV_FIXED
-#define ADX_LOOPED                                                          \
-    size_t n, const ad_rev *const x[3], ad_rev y[], ad_real *const d[3]
+typedef ad_rev adx_each_number;
 #else
-#define ADX_LOOPED                                                          \
-    size_t n, const ad_real *const x[3], ad_real v[], ad_real *const d[3]
+typedef ad_real adx_each_number;
 #endif
+#define ADX_LOOPED                                                          \
+    size_t n, const adx_each_number *const x[3], adx_each_number v[],       \
+    ad_real *const d[3]
 typedef void adx_loops(ADX_LOOPED);
 
 // What ad_each does with each element.
@@ -7702,6 +7703,13 @@ ADX_INLINE ad_real *adx_derivative(const ad_tape *t, ad_real a[], ad_rev x,
     return &a[x.seq * W];
 }
 
+// A number that is only copied, as a word: ARM has more addresses for these.
+#if defined __GNUC__ || defined __clang__
+typedef adx_bits __attribute__((may_alias)) adx_raw;
+#else
+typedef ad_real adx_raw;
+#endif
+
 // Reads the adjoints or tangents of x. `run`: all are values of t, with ids one
 // after the other, so theirs lie in a row.
 static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
@@ -7712,9 +7720,9 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
     else if (ADX_UNLIKELY(adx_annex_of(t) != NULL))
         for (size_t j = 0; j < n; j++)
             to[j] = *adx_derivative(t, adj, x[j], 1);
-    else                        // as words: ARM has more addresses for these
+    else
         for (size_t j = 0; j < n; j++)
-            memcpy(&to[j], &adj[x[j].seq], sizeof *to);
+            *(adx_raw *)&to[j] = *(const adx_raw *)&adj[x[j].seq];
 }
 
 // Whether all of x are of the newest segment. Values of older ones are valid,
@@ -10035,8 +10043,15 @@ static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 // The whole view, row by row. The result is that of adx_pack_row.
 static ad_real adx_pack_view(const adx_view *a, ad_real to[])
 {
-    const adx_view b = adx_lying(a);
     ad_real fault = 0;
+    if (ADREV_FIXED && a->cols == 1)
+        return adx_pack_row(a->rows, a->v, a->rs * a->unit, to);
+    if (ADREV_FIXED) {
+        for (size_t i = 0; i < a->rows; i++)
+            adx_pack_one(a, i, to + i * a->cols);
+        return 0;
+    }
+    const adx_view b = adx_lying(a);
     for (size_t i = 0; i < b.rows; i++)
         fault += adx_pack_one(&b, i, to + i * b.cols);
     return fault;
@@ -10628,11 +10643,9 @@ typedef struct adx_span {
 
 #if ADREV_FIXED
 // Small machines have a loop each for three kinds of spans. In all, n > 0, and
-// adj are the adjoints that the ids name, the sink among them.
+// adj are the adjoints that the ids name: those of a list, or else `id` and what
+// follows in steps. The sink may be one of them.
 #define ADX_EACH_ID(product)                                                \
-    const uint32_t *list = ids->list;                                       \
-    const uint32_t step = ids->col;                                         \
-    uint32_t id = ids->base;                                                \
     do {                                                                    \
         if (list != NULL)                                                   \
             id = *list++;                                                   \
@@ -10641,23 +10654,24 @@ typedef struct adx_span {
     } while (--n > 0)
 
 // adj += c d
-ADX_APART void adx_add_at(size_t n, ad_real c, const ad_real d[],
-                          const adx_ids *ids, ad_real adj[])
+ADX_INLINE void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
+                               const uint32_t *list, uint32_t id,
+                               uint32_t step, ad_real adj[])
 {
     ADX_EACH_ID(adx_chained(*d++, c));
 }
 
 // adj += d y, element by element
-ADX_APART void adx_add_each_at(size_t n, const ad_real d[],
-                                const ad_real y[], const adx_ids *ids,
-                                ad_real adj[])
+ADX_INLINE void adx_add_each_at(size_t n, const ad_real d[],
+                                const ad_real y[], const uint32_t *list,
+                                uint32_t id, uint32_t step, ad_real adj[])
 {
     ADX_EACH_ID(adx_chained(*d++, *y++));
 }
 
 // adj += c
-ADX_APART void adx_add_same_at(size_t n, ad_real c, const adx_ids *ids,
-                           ad_real adj[])
+ADX_INLINE void adx_add_same_at(size_t n, ad_real c, const uint32_t *list,
+                                uint32_t id, uint32_t step, ad_real adj[])
 {
     ADX_EACH_ID(c);
 }
@@ -10751,16 +10765,21 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
     (void)scratch; (void)W;
     if (adx_zeros(e->values, y))
         return true;
-    for (const adx_span *p = s->span; p < s->span + s->spans; p++)
+    for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
+        const uint32_t *list = p->ids.list;
+        const uint32_t id = p->ids.base;
+        const uint32_t step = p->ids.col;
         if (adx_is_constant(&p->ids))
             continue;
-        else if (p->d == NULL && !s->each)
-            adx_add_same_at(s->n, adx_chained(p->scale, *y), &p->ids, adj);
+        if (p->d == NULL && !s->each)
+            adx_add_same_at(s->n, adx_chained(p->scale, *y), list, id, step,
+                            adj);
         else if (p->d == NULL || !s->each)
-            adx_add_at(s->n, p->d == NULL ? p->scale : *y,
-                       p->d == NULL ? y : p->d, &p->ids, adj);
+            adx_add_scaled(s->n, p->d == NULL ? p->scale : *y,
+                           p->d == NULL ? y : p->d, list, id, step, adj);
         else
-            adx_add_each_at(s->n, p->d, y, &p->ids, adj);
+            adx_add_each_at(s->n, p->d, y, list, id, step, adj);
+    }
     return true;
 }
 #else
@@ -11120,7 +11139,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
 #if ADREV_FIXED
 #define ADX_LOOP_IF(to, f)                                                  \
     if ((to) != NULL)                                                       \
-        *(to)++ = f(a, b, c, v);
+        *(to)++ = f(a, b, c, y);
 #define ADX_LOOPS_1(name) ADX_LOOP_IF(da, adx_fx_##name)
 #define ADX_LOOPS_2(name) ADX_LOOPS_1(name) ADX_LOOP_IF(db, adx_fy_##name)
 #define ADX_LOOPS_3(name) ADX_LOOPS_2(name) ADX_LOOP_IF(dc, adx_fz_##name)
@@ -11134,13 +11153,13 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
         ad_real *db = d[1];                                                 \
         ad_real *dc = d[2];                                                 \
         (void)db; (void)dc;                                                 \
-        for (; n > 0; n--, xa++, xb++, xc++, y++) {                         \
+        for (; n > 0; n--, xa++, xb++, xc++, v++) {                         \
             const ad_real a = xa->v;                                        \
             const ad_real b = xb->v;                                        \
             const ad_real c = xc->v;                                        \
-            const ad_real v = adx_f_##name(a, b, c);                        \
+            const ad_real y = adx_f_##name(a, b, c);                        \
             ADX_LOOPS_##arity(name)                                         \
-            y->v = v;                                                       \
+            v->v = y;                                                       \
         }                                                                   \
     }
 #define ADX_STEP(name, ...)                                                 \
@@ -11148,7 +11167,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
     {                                                                       \
         (void)d;                                                            \
         for (size_t i = 0; i < n; i++)                                      \
-            y[i].v = adx_f_##name(x[0][i].v);                               \
+            v[i].v = adx_f_##name(x[0][i].v);                               \
     }
 #else
 #define ADX_LOOP(to, value)                                                 \
@@ -11205,9 +11224,10 @@ static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
 // so that none is stored; 0: it is not.
 static ad_real adx_uniform(adx_each_op row, size_t k)
 {
-    const ad_real zero = 0;
-    const ad_real *const at[3] = { &zero, &zero, &zero };
-    ad_real v, uniform = 0;
+    const adx_each_number zero = {0};
+    const adx_each_number *const at[3] = { &zero, &zero, &zero };
+    adx_each_number v;
+    ad_real uniform = 0;
     ad_real *d[3] = { NULL, NULL, NULL };
     d[k] = &uniform;
     if (row.linear)
@@ -11217,7 +11237,7 @@ static ad_real adx_uniform(adx_each_op row, size_t k)
 
 #if ADREV_FIXED
 // All elements at once, or one by one where an array has a stride.
-ADX_NOINLINE static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
+static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
                             adx_linear *s, ad_rev y[], ptrdiff_t incy)
 {
     const ad_rev *x[3] = { part->x.x, part->x.x, part->x.x };
@@ -11506,41 +11526,42 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
 }
 
 #if !ADREV_FIXED
-// adj += c d, where adj are the adjoints that the ids name.
-static void adx_add_at(size_t n, ad_real c, const ad_real d[],
-                       const adx_ids *ids, ad_real adj[])
+// adj += c d, where adj are the adjoints that the ids name: those of a list, or
+// else `id` and what follows in steps.
+static void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
+                           const uint32_t *list, uint32_t id, uint32_t step,
+                           ad_real adj[])
 {
-    if (adx_adjacent(ids)) {
-        adx_axpy(n, c, d, &adj[ids->base]);
+    if (list == NULL && step == 1) {
+        adx_axpy(n, c, d, &adj[id]);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        size_t id = adx_id(ids, i);
-        if (id != 0)
-            adj[id] += c * d[i];
+    for (size_t i = 0; i < n; i++, id += step) {
+        size_t at = list != NULL ? list[i] : id;
+        if (at != 0)
+            adj[at] += c * d[i];
     }
 }
 #endif
 
 // The fast case of a vector B with any ids. The adjoints of row i of A grow by
-// c[i] times the vector, and those of the vector by c[i] times row i. `row`
-// holds the ids of row i and moves down with i; `column` holds those of the
-// vector, turned into a row.
+// c[i] times the vector, and those of the vector by c[i] times row i. `list` or
+// `id` is where the ids of row i begin.
 static void adx_column_reverse(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
-    adx_ids row = s->a_ids;
-    adx_ids column = s->b_ids;
+    const uint32_t *list = s->a_ids.list;
+    uint32_t id = s->a_ids.base;
 
-    column.col = column.row;
     for (size_t i = 0; i < s->m; i++) {
         if (c[i] != 0 && s->b != NULL)
-            adx_add_at(s->k, c[i], s->b, &row, adj);
+            adx_add_scaled(s->k, c[i], s->b, list, id, s->a_ids.col, adj);
         if (c[i] != 0 && s->a != NULL)
-            adx_add_at(s->k, c[i], &s->a[i * s->k], &column, adj);
-        row.base += row.row;
-        if (row.list != NULL)
-            row.list += s->k;
+            adx_add_scaled(s->k, c[i], &s->a[i * s->k], s->b_ids.list,
+                           s->b_ids.base, s->b_ids.row, adj);
+        id += s->a_ids.row;
+        if (list != NULL)
+            list += s->k;
     }
 }
 

@@ -196,11 +196,9 @@ typedef struct adx_span {
 
 #if ADREV_FIXED
 // Small machines have a loop each for three kinds of spans. In all, n > 0, and
-// adj are the adjoints that the ids name, the sink among them.
+// adj are the adjoints that the ids name: those of a list, or else `id` and what
+// follows in steps. The sink may be one of them.
 #define ADX_EACH_ID(product)                                                \
-    const uint32_t *list = ids->list;                                       \
-    const uint32_t step = ids->col;                                         \
-    uint32_t id = ids->base;                                                \
     do {                                                                    \
         if (list != NULL)                                                   \
             id = *list++;                                                   \
@@ -209,23 +207,24 @@ typedef struct adx_span {
     } while (--n > 0)
 
 // adj += c d
-ADX_APART void adx_add_at(size_t n, ad_real c, const ad_real d[],
-                          const adx_ids *ids, ad_real adj[])
+ADX_INLINE void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
+                               const uint32_t *list, uint32_t id,
+                               uint32_t step, ad_real adj[])
 {
     ADX_EACH_ID(adx_chained(*d++, c));
 }
 
 // adj += d y, element by element
-ADX_APART void adx_add_each_at(size_t n, const ad_real d[],
-                                const ad_real y[], const adx_ids *ids,
-                                ad_real adj[])
+ADX_INLINE void adx_add_each_at(size_t n, const ad_real d[],
+                                const ad_real y[], const uint32_t *list,
+                                uint32_t id, uint32_t step, ad_real adj[])
 {
     ADX_EACH_ID(adx_chained(*d++, *y++));
 }
 
 // adj += c
-ADX_APART void adx_add_same_at(size_t n, ad_real c, const adx_ids *ids,
-                           ad_real adj[])
+ADX_INLINE void adx_add_same_at(size_t n, ad_real c, const uint32_t *list,
+                                uint32_t id, uint32_t step, ad_real adj[])
 {
     ADX_EACH_ID(c);
 }
@@ -319,16 +318,21 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
     (void)scratch; (void)W;
     if (adx_zeros(e->values, y))
         return true;
-    for (const adx_span *p = s->span; p < s->span + s->spans; p++)
+    for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
+        const uint32_t *list = p->ids.list;
+        const uint32_t id = p->ids.base;
+        const uint32_t step = p->ids.col;
         if (adx_is_constant(&p->ids))
             continue;
-        else if (p->d == NULL && !s->each)
-            adx_add_same_at(s->n, adx_chained(p->scale, *y), &p->ids, adj);
+        if (p->d == NULL && !s->each)
+            adx_add_same_at(s->n, adx_chained(p->scale, *y), list, id, step,
+                            adj);
         else if (p->d == NULL || !s->each)
-            adx_add_at(s->n, p->d == NULL ? p->scale : *y,
-                       p->d == NULL ? y : p->d, &p->ids, adj);
+            adx_add_scaled(s->n, p->d == NULL ? p->scale : *y,
+                           p->d == NULL ? y : p->d, list, id, step, adj);
         else
-            adx_add_each_at(s->n, p->d, y, &p->ids, adj);
+            adx_add_each_at(s->n, p->d, y, list, id, step, adj);
+    }
     return true;
 }
 #else

@@ -182,8 +182,15 @@ static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 // The whole view, row by row. The result is that of adx_pack_row.
 static ad_real adx_pack_view(const adx_view *a, ad_real to[])
 {
-    const adx_view b = adx_lying(a);
     ad_real fault = 0;
+    if (ADREV_FIXED && a->cols == 1)
+        return adx_pack_row(a->rows, a->v, a->rs * a->unit, to);
+    if (ADREV_FIXED) {
+        for (size_t i = 0; i < a->rows; i++)
+            adx_pack_one(a, i, to + i * a->cols);
+        return 0;
+    }
+    const adx_view b = adx_lying(a);
     for (size_t i = 0; i < b.rows; i++)
         fault += adx_pack_one(&b, i, to + i * b.cols);
     return fault;

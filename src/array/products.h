@@ -58,41 +58,42 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
 }
 
 #if !ADREV_FIXED
-// adj += c d, where adj are the adjoints that the ids name.
-static void adx_add_at(size_t n, ad_real c, const ad_real d[],
-                       const adx_ids *ids, ad_real adj[])
+// adj += c d, where adj are the adjoints that the ids name: those of a list, or
+// else `id` and what follows in steps.
+static void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
+                           const uint32_t *list, uint32_t id, uint32_t step,
+                           ad_real adj[])
 {
-    if (adx_adjacent(ids)) {
-        adx_axpy(n, c, d, &adj[ids->base]);
+    if (list == NULL && step == 1) {
+        adx_axpy(n, c, d, &adj[id]);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        size_t id = adx_id(ids, i);
-        if (id != 0)
-            adj[id] += c * d[i];
+    for (size_t i = 0; i < n; i++, id += step) {
+        size_t at = list != NULL ? list[i] : id;
+        if (at != 0)
+            adj[at] += c * d[i];
     }
 }
 #endif
 
 // The fast case of a vector B with any ids. The adjoints of row i of A grow by
-// c[i] times the vector, and those of the vector by c[i] times row i. `row`
-// holds the ids of row i and moves down with i; `column` holds those of the
-// vector, turned into a row.
+// c[i] times the vector, and those of the vector by c[i] times row i. `list` or
+// `id` is where the ids of row i begin.
 static void adx_column_reverse(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
-    adx_ids row = s->a_ids;
-    adx_ids column = s->b_ids;
+    const uint32_t *list = s->a_ids.list;
+    uint32_t id = s->a_ids.base;
 
-    column.col = column.row;
     for (size_t i = 0; i < s->m; i++) {
         if (c[i] != 0 && s->b != NULL)
-            adx_add_at(s->k, c[i], s->b, &row, adj);
+            adx_add_scaled(s->k, c[i], s->b, list, id, s->a_ids.col, adj);
         if (c[i] != 0 && s->a != NULL)
-            adx_add_at(s->k, c[i], &s->a[i * s->k], &column, adj);
-        row.base += row.row;
-        if (row.list != NULL)
-            row.list += s->k;
+            adx_add_scaled(s->k, c[i], &s->a[i * s->k], s->b_ids.list,
+                           s->b_ids.base, s->b_ids.row, adj);
+        id += s->a_ids.row;
+        if (list != NULL)
+            list += s->k;
     }
 }
 

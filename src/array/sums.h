@@ -211,7 +211,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
 #if ADREV_FIXED
 #define ADX_LOOP_IF(to, f)                                                  \
     if ((to) != NULL)                                                       \
-        *(to)++ = f(a, b, c, v);
+        *(to)++ = f(a, b, c, y);
 #define ADX_LOOPS_1(name) ADX_LOOP_IF(da, adx_fx_##name)
 #define ADX_LOOPS_2(name) ADX_LOOPS_1(name) ADX_LOOP_IF(db, adx_fy_##name)
 #define ADX_LOOPS_3(name) ADX_LOOPS_2(name) ADX_LOOP_IF(dc, adx_fz_##name)
@@ -225,13 +225,13 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
         ad_real *db = d[1];                                                 \
         ad_real *dc = d[2];                                                 \
         (void)db; (void)dc;                                                 \
-        for (; n > 0; n--, xa++, xb++, xc++, y++) {                         \
+        for (; n > 0; n--, xa++, xb++, xc++, v++) {                         \
             const ad_real a = xa->v;                                        \
             const ad_real b = xb->v;                                        \
             const ad_real c = xc->v;                                        \
-            const ad_real v = adx_f_##name(a, b, c);                        \
+            const ad_real y = adx_f_##name(a, b, c);                        \
             ADX_LOOPS_##arity(name)                                         \
-            y->v = v;                                                       \
+            v->v = y;                                                       \
         }                                                                   \
     }
 #define ADX_STEP(name, ...)                                                 \
@@ -239,7 +239,7 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
     {                                                                       \
         (void)d;                                                            \
         for (size_t i = 0; i < n; i++)                                      \
-            y[i].v = adx_f_##name(x[0][i].v);                               \
+            v[i].v = adx_f_##name(x[0][i].v);                               \
     }
 #else
 #define ADX_LOOP(to, value)                                                 \
@@ -296,9 +296,10 @@ static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
 // so that none is stored; 0: it is not.
 static ad_real adx_uniform(adx_each_op row, size_t k)
 {
-    const ad_real zero = 0;
-    const ad_real *const at[3] = { &zero, &zero, &zero };
-    ad_real v, uniform = 0;
+    const adx_each_number zero = {0};
+    const adx_each_number *const at[3] = { &zero, &zero, &zero };
+    adx_each_number v;
+    ad_real uniform = 0;
     ad_real *d[3] = { NULL, NULL, NULL };
     d[k] = &uniform;
     if (row.linear)
@@ -308,7 +309,7 @@ static ad_real adx_uniform(adx_each_op row, size_t k)
 
 #if ADREV_FIXED
 // All elements at once, or one by one where an array has a stride.
-ADX_NOINLINE static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
+static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
                             adx_linear *s, ad_rev y[], ptrdiff_t incy)
 {
     const ad_rev *x[3] = { part->x.x, part->x.x, part->x.x };

@@ -27,7 +27,7 @@
  *                    ad_expr_1.
  *
  *   needs   number/recording number/expression number/operators
- *   offers  ADX_LOOPED adx_each_op adx_each_op_of
+ *   offers  adx_each_number ADX_LOOPED adx_each_op adx_each_op_of
  * ========================================================================== */
 
 // a where the condition holds, else b. Both are evaluated; the one that is not
@@ -161,12 +161,13 @@
 // numbers and writes the values of results where they are, so that it needs no
 // other memory.
 #if ADREV_FIXED
-#define ADX_LOOPED                                                          \
-    size_t n, const ad_rev *const x[3], ad_rev y[], ad_real *const d[3]
+typedef ad_rev adx_each_number;
 #else
-#define ADX_LOOPED                                                          \
-    size_t n, const ad_real *const x[3], ad_real v[], ad_real *const d[3]
+typedef ad_real adx_each_number;
 #endif
+#define ADX_LOOPED                                                          \
+    size_t n, const adx_each_number *const x[3], adx_each_number v[],       \
+    ad_real *const d[3]
 typedef void adx_loops(ADX_LOOPED);
 
 // What ad_each does with each element.

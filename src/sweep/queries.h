@@ -46,6 +46,13 @@ ADX_INLINE ad_real *adx_derivative(const ad_tape *t, ad_real a[], ad_rev x,
     return &a[x.seq * W];
 }
 
+// A number that is only copied, as a word: ARM has more addresses for these.
+#if defined __GNUC__ || defined __clang__
+typedef adx_bits __attribute__((may_alias)) adx_raw;
+#else
+typedef ad_real adx_raw;
+#endif
+
 // Reads the adjoints or tangents of x. `run`: all are values of t, with ids one
 // after the other, so theirs lie in a row.
 static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
@@ -56,9 +63,9 @@ static inline void adx_read(const ad_tape *t, size_t n, const ad_rev x[],
     else if (ADX_UNLIKELY(adx_annex_of(t) != NULL))
         for (size_t j = 0; j < n; j++)
             to[j] = *adx_derivative(t, adj, x[j], 1);
-    else                        // as words: ARM has more addresses for these
+    else
         for (size_t j = 0; j < n; j++)
-            memcpy(&to[j], &adj[x[j].seq], sizeof *to);
+            *(adx_raw *)&to[j] = *(const adx_raw *)&adj[x[j].seq];
 }
 
 // Whether all of x are of the newest segment. Values of older ones are valid,
