@@ -73,17 +73,17 @@ wrong() {                               # wrong CASE TEXT [FILE]
     [ -z "$3" ] || head -n 6 "$3" | sed 's/^/    /'
 }
 
-# Of each case a line: its name; whether it is to be `converted`, `refused`,
-# `either`, or converted `together` with others, of the same inputs; whether its
-# text is `looked` at; arguments of adrev-port.
+# Of each case a line: its name; whether it is to be `converted`, `refused` or
+# `either`; whether its text is `looked` at; its company, which is the names of
+# its inputs and outputs, or `-` if it stands alone; arguments of adrev-port.
 list() {
     awk 'function finish() {
              if (refused)
                  may = "refused"
-             else if (may == "converted" && looked == "-" && !alone && withs == 1)
-                 may = "together"
+             if (alone || looked != "-")
+                 company = "-"
              if (name != "")
-                 print name, may, looked, arguments
+                 print name, may, looked, company, arguments
          }
          FNR == 1 {
              finish()
@@ -94,7 +94,8 @@ list() {
              may = "converted"
              looked = "-"
              arguments = ""
-             alone = withs = 0
+             company = "as"
+             alone = 0
              head = 1
          }
          !/^\/\// { head = 0 }
@@ -103,8 +104,11 @@ list() {
          !head { next }
          $2 == "may:" { may = "either" }
          $2 == "keeps:" || $2 == "passive:" || $2 == "own:" { looked = "looked" }
-         $2 == "with:" { withs++; alone = alone || $3 !~ /^x(:|$)/ }
-         $2 == "of:" { alone = 1 }
+         $2 == "with:" || $2 == "of:" {
+             parameter = $3
+             sub(/:.*/, "", parameter)
+             company = company "_" substr($2, 1, length($2) - 1) "_" parameter
+         }
          $2 == "function:" || $2 == "with:" || $2 == "of:" {
              sub(/:/, "", $2)
              for (i = 3; i <= NF; i++)
@@ -121,17 +125,18 @@ convert() {
         > "$out/$1.said" 2>&1
 }
 
-# A refusal: `FILE:LINE:COLUMN: TEXT`, then the expression, then a proposal.
-refusal() {                             # refusal CASE LINE WORDS
+# A refusal: `FILE:LINE:COLUMN: TEXT`, then the expression, then a proposal. If
+# it is not that, `why` says what is wrong.
+refusal() {                             # refusal FILE LINE WORDS
+    why=
     grep -A 2 -E "^[^ ]*$1\.c:$2:[0-9]+: " "$out/$1.said" > "$out/refusal"
     if [ ! -s "$out/refusal" ]; then
-        wrong "$1" "line $2 is not refused ($3)" "$out/$1.said"
-    elif ! head -n 1 "$out/refusal" | grep -qiE -e "$3"; then
-        wrong "$1" "the refusal of line $2 does not say: $3" "$out/refusal"
+        why="line $2 is not refused ($3)"
+        cp "$out/$1.said" "$out/refusal"
+    elif ! grep "^[^ ]*$1\.c:$2:" "$out/refusal" | grep -qiE -e "$3"; then
+        why="the refusal of line $2 does not say: $3"
     elif [ "$(wc -l < "$out/refusal")" -lt 3 ]; then
-        wrong "$1" "the refusal of line $2 proposes nothing" "$out/refusal"
-    else
-        right
+        why="the refusal of line $2 proposes nothing"
     fi
 }
 
@@ -151,6 +156,11 @@ must_refuse() {
     done > "$out/marks"
     while read -r line words; do
         refusal "$1" "$line" "$words"
+        if [ -n "$why" ]; then
+            wrong "$1" "$why" "$out/refusal"
+        else
+            right
+        fi
     done < "$out/marks"
 }
 
@@ -163,7 +173,11 @@ forward() {
         > "$out/fwd/$1.h"
     [ $((number % one_in)) = 0 ] || return 0
     tr -d ' \n' < "$out/fwd/$1.h" > "$out/names"
-    convert "$1" ad_fwd "$out/fwd/$1.h" || return
+    if [ -n "$2" ]; then
+        $2 ad_fwd "$out/fwd/$1.h" || return
+    else
+        convert "$1" ad_fwd "$out/fwd/$1.h" || return
+    fi
     tr -d ' \n' < "$out/fwd/$1.h" | cmp -s - "$out/names"
 }
 
@@ -192,44 +206,124 @@ must_convert() {
     fi
 }
 
-# Cases whose only input is x, in one program: most of the time goes into
-# starts of clang. One whose twin must be looked at is converted alone, and so
-# are all if the program is refused.
-together() {                            # together NUMBER CASE ...
-    several=together_$1
+# Cases whose inputs and outputs have the same names, in one program: most of the
+# time goes into starts of clang. A case whose twin must be looked at stands alone.
+in_company() {                          # in_company FILE CASE ...
+    several=$1
     shift
-    [ $# -gt 0 ] || return 0
     # shellcheck disable=SC2046  # a list
-    awk 'FNR == 1 { print ends; ends = "" }
-         /^# *define / {
-             macro = $0
-             sub(/^# *define +/, "", macro)
-             sub(/[^A-Za-z0-9_].*/, "", macro)
-             ends = ends "#undef " macro "\n"
+    awk -v begins="$out/$several.begins" '
+         function put(text) { print text; lines++ }
+         FNR == 1 {
+             for (i = 1; i <= macros; i++)
+                 put("#undef " macro[i])
+             macros = 0
+             name = FILENAME
+             sub(/.*\//, "", name)
+             sub(/\.c$/, "", name)
+             print lines + 1, name > begins
          }
-         { print }' $(printf "$here/%s.c\n" "$@") > "$out/$several.c"
-    arguments="--with x $(for name in "$@"; do field "$name" function; done \
-                          | tr ' ' '\n' | sed 's/^/--function /' | tr '\n' ' ')"
-    # shellcheck disable=SC2086  # a list
-    if (cd "$out" && "$port" $several.c $arguments --number ad_rev \
-            -o rev/$several.h) > "$out/$several.said" 2>&1; then
-        sed 's/ad_rev/ad_fwd/g; s/ad_rec/ad_dual/g' "$out/rev/$several.h" \
-            > "$out/fwd/$several.h"
+         /^# *define / {
+             macro[++macros] = $0
+             sub(/^# *define +/, "", macro[macros])
+             sub(/[^A-Za-z0-9_].*/, "", macro[macros])
+         }
+         { put($0) }' $(printf "$here/%s.c\n" "$@") > "$out/$several.c"
+    arguments=$(for name in "$@"; do arguments_of "$name"; done \
+        | awk '{ for (i = 1; i < NF; i += 2) {
+                     if ($i != "--function")
+                         sub(/:.*/, "", $(i + 1))
+                     if (!(($i, $(i + 1)) in seen))
+                         printf " %s %s", $i, $(i + 1)
+                     seen[$i, $(i + 1)]
+                 } }')
+}
+
+# shellcheck disable=SC2086  # a list
+convert_company() {                     # convert_company NUMBER WRITTEN
+    (cd "$out" && exec "$port" $several.c $arguments --number "$1" -o "$2") \
+        > "$out/$several.said" 2>&1
+}
+
+# Those of a company that may be refused, and are, are left to the next turn; if
+# another is, each is converted alone.
+together() {                            # together FILE CASE ...
+    in_company "$@"
+    shift
+    if convert_company ad_rev "$out/rev/$several.h" \
+        && forward "$several" convert_company; then
         for name in "$@"; do
             right
             echo "#include \"$several.h\"" | tee "$out/rev/$name.h" \
                 > "$out/fwd/$name.h"
         done
         converted="$converted $*"
-    else
-        alone "$@"
+        return
     fi
+    rm -f "$out/rev/$several.h" "$out/fwd/$several.h"
+    blamed=$(sed -n "s/^[^ ]*$several\.c:\([0-9]*\):[0-9]*: .*/\1/p" \
+                 "$out/$several.said" | owners)
+    [ -n "$blamed" ] || blamed=$*
+    alone $blamed
+    others=
+    for name in "$@"; do
+        case " $blamed " in
+            *" $name "*) ;;
+            *) others="$others $name" ;;
+        esac
+    done
+    # shellcheck disable=SC2086  # a list
+    [ -z "$others" ] || together "$several" $others
+}
+
+# The cases that lines of the company's program belong to.
+owners() {                              # owners < NUMBERS
+    awk 'NR == FNR { begin[NR] = $1; name[NR] = $2; n = NR; next }
+         { for (i = n; i > 1 && begin[i] > $1; i--)
+               continue
+           found[name[i]] }
+         END { for (i in found) print i }' "$out/$several.begins" - \
+        | sort | tr '\n' ' '
+}
+
+# All marked lines of a company are refused; cases of which one is not say alone
+# why.
+refuse_together() {                     # refuse_together FILE CASE ...
+    in_company "$@"
+    shift
+    convert_company ad_rev "$out/rev/$several.h"
+    status=$?
+    grep -n '// refused: ' "$out/$several.c" > "$out/marks"
+    while IFS= read -r line; do
+        refusal "$several" "${line%%:*}" "${line##*// refused: }"
+        [ -z "$why" ] || echo "${line%%:*}"
+    done < "$out/marks" > "$out/unrefused"
+    others=$(owners < "$out/unrefused")
+    if [ $status != 1 ] || [ -e "$out/rev/$several.h" ]; then
+        rm -f "$out/rev/$several.h"
+        others=$*
+    fi
+    passed=$((passed + $# + $(wc -l < "$out/marks")))
+    for name in $others; do
+        passed=$((passed - 1 - $(grep -c '// refused: ' "$here/$name.c")))
+    done
+    # shellcheck disable=SC2086  # a list
+    alone $others
+}
+
+arguments_of() {                        # arguments_of CASE
+    awk -v name="$1" '$1 == name { $1 = $2 = $3 = $4 = ""; print }' "$out/list"
 }
 
 alone() {                               # alone CASE ...
     for name in "$@"; do
-        arguments=$(sed -n "s/^$name together - //p" "$out/list")
-        must_convert "$name"
+        arguments=$(arguments_of "$name")
+        kind=$(awk -v name="$name" '$1 == name { print $2 }' "$out/list")
+        looked=-
+        case $kind in
+            refused) must_refuse "$name" ;;
+            *) must_convert "$name" ;;
+        esac
     done
 }
 
@@ -311,12 +405,14 @@ compile() {
     generate $converted
     rm -f "$out/rev.log" "$out/fwd.log" "$out/rev.o" "$out/fwd.o"
     twins && return
-    if ls "$out"/rev/together_* > /dev/null 2>&1; then
-        rm "$out"/rev/together_*
-        for name in $in_company; do
+    accompanied=$(cd "$out/rev" && grep -l '^#include "as_' ./*.h \
+        | sed 's|^./||; s|\.h$||' | tr '\n' ' ')
+    if [ -n "$accompanied" ]; then
+        rm "$out"/rev/as_*
+        for name in $accompanied; do
             converted=$(echo " $converted " | sed "s/ $name / /")
         done
-        alone $in_company
+        alone $accompanied
         generate $converted
         twins && return
     fi
@@ -493,18 +589,30 @@ optional=
 number=0
 # shellcheck disable=SC2046  # a list
 list $(printf "$here/%s.c\n" "$@") > "$out/list"
-in_company=$(sed -n 's/ together - .*//p' "$out/list" | tr '\n' ' ')
-while read -r name kind looked arguments; do
-    case $kind in
-        together) ;;
-        refused) must_refuse "$name" ;;
-        *) must_convert "$name" ;;
+while read -r name kind looked company arguments; do
+    case $company$kind in
+        -refused) must_refuse "$name" ;;
+        -*) must_convert "$name" ;;
     esac
 done < "$out/list"
-# shellcheck disable=SC2086  # lists
-for turn in 0 1 2 3 4 5; do
-    together $turn $(echo $in_company | tr ' ' '\n' | awk "NR % 6 == $turn")
-done
+
+# Companies of up to 20 cases, those that are refused of up to 10: a line for each.
+awk '$4 != "-" {
+         kind = $2 == "refused" ? "refuse_together" : "together"
+         most = $2 == "refused" ? 10 : 20
+         before = count[kind, $4]++
+         number = int(before / most)
+         key = kind " " $4 "_" (kind == "together" ? "" : "refused_") number
+         if (!(key in names))
+             order[++keys] = key
+         names[key] = names[key] " " $1
+     }
+     END { for (i = 1; i <= keys; i++) print order[i] names[order[i]] }' \
+    "$out/list" > "$out/companies"
+while read -r how names; do
+    # shellcheck disable=SC2086  # a list
+    $how $names
+done < "$out/companies"
 
 # shellcheck disable=SC2046,SC2086  # lists
 if [ -n "$converted" ]; then
