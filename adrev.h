@@ -955,8 +955,9 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
  * name, parameters and a body. A PARTIAL is a function that partials call, so in
  * recorded functions it is an operation, too: it has a name, the number n of its
  * arguments x, y, z, attributes, its own partials, which may also use its value
- * v, and a body. An argument may matter although its partial is 0: then it is a function
- * of the others, and stands for the value of the operation whose partial this is.
+ * v, and a body. An argument may matter although its partial is 0: then it is a
+ * function of the others, and stands for the value of the operation whose
+ * partial this is.
  *
  * share        how much of the larger of x and y is x: 1 or 0, and a half at a
  *              tie. If one of them is NaN, fmax and fmin return the other, and
@@ -1218,7 +1219,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
 #define ADX_PARAMETERS_1 (ad_real x)
 #define ADX_PARAMETERS_2 (ad_real x, ad_real y)
 #define ADX_PARAMETERS_3 (ad_real x, ad_real y, ad_real z)
-#define ADX_DEFINE_PARTIAL(name, n, how, fx, fy, fz, ...)                        \
+#define ADX_DEFINE_PARTIAL(name, n, how, fx, fy, fz, ...)                   \
     ADX_DEFINE(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
@@ -1323,12 +1324,12 @@ enum {
 
 #define ADREV_STEPS(ROW)                                                                    \
     /*   name       value              box: x  attributes */                                \
-    ROW( floor,     adm_floor(x),      -3,3,      ADX_COST_CALL )                                \
-    ROW( ceil,      adm_ceil(x),       -3,3,      ADX_COST_CALL )                                \
-    ROW( trunc,     adm_trunc(x),      -3,3,      ADX_COST_CALL )                                \
-    ROW( round,     adm_round(x),      -3,3,      ADX_COST_CALL )                                \
-    ROW( rint,      adm_rint(x),       -3,3,      ADX_COST_CALL )                                \
-    ROW( nearbyint, adm_nearbyint(x),  -3,3,      ADX_COST_CALL )                                \
+    ROW( floor,     adm_floor(x),      -3,3,      ADX_COST_CALL )                           \
+    ROW( ceil,      adm_ceil(x),       -3,3,      ADX_COST_CALL )                           \
+    ROW( trunc,     adm_trunc(x),      -3,3,      ADX_COST_CALL )                           \
+    ROW( round,     adm_round(x),      -3,3,      ADX_COST_CALL )                           \
+    ROW( rint,      adm_rint(x),       -3,3,      ADX_COST_CALL )                           \
+    ROW( nearbyint, adm_nearbyint(x),  -3,3,      ADX_COST_CALL )                           \
     ROW( sign,      adx_sign(x),       -3,3,      ADX_COST_SHORT )
 
 /* Comparisons look at values only. While a hook watches, it is told of them. */
@@ -6547,18 +6548,18 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
 }
 
 // The partial of an argument that is a plain number is not computed.
-#define ADX_CALL_1(name, fx)                                                 \
+#define ADX_CALL_1(name, fx)                                                \
     ad_real v = adx_f_##name(a.v, 0, 0);                                    \
     ad_real f = a.kind ? adx_fx_##name(a.v, 0, 0, v) : 0;                   \
     return adx_call_any(how, ADREV_OP_##name, v, 1, &a, &f);
-#define ADX_CALL_2(name, fx)                                                 \
+#define ADX_CALL_2(name, fx)                                                \
     ad_real v = adx_f_##name(a.v, b.v, 0);                                  \
     adx_number arg[2] = { a, b };                                           \
     ad_real f[2] = { a.kind ? adx_fx_##name(a.v, b.v, 0, v) : 0,            \
                      b.kind ? adx_fy_##name(a.v, b.v, 0, v) : 0 };          \
     return adx_call_any(how | (ADX_IS_ONE(fx) ? ADX_SUM : 0u),              \
                         ADREV_OP_##name, v, 2, arg, f);
-#define ADX_CALL_3(name, fx)                                                 \
+#define ADX_CALL_3(name, fx)                                                \
     ad_real v = adx_f_##name(a.v, b.v, c.v);                                \
     adx_number arg[3] = { a, b, c };                                        \
     ad_real f[3] = { a.kind ? adx_fx_##name(a.v, b.v, c.v, v) : 0,          \
@@ -9217,7 +9218,7 @@ ADX_APART ad_real adx_compute(uint32_t op, ad_real x, ad_real y, ad_real z)
 #define ADX_CASE_OF_ROW(name, ...)                                          \
     ADX_CASE(ADREV_OP_##name, adx_fx_##name(x, y, z, v),                    \
              adx_fy_##name(x, y, z, v), adx_fz_##name(x, y, z, v))
-#define ADX_CASE_OF_OTHER(name, n, f, fx, fy, fz, ...)                       \
+#define ADX_CASE_OF_OTHER(name, n, f, fx, fy, fz, ...)                      \
     ADX_CASE(ADX_OP_##name, fx, fy, fz)
 #define ADX_CASE_OF_PARTIAL(name, n, how, fx, fy, fz, ...)                  \
     ADX_CASE(ADX_OP_##name, fx, fy, fz)

@@ -1851,7 +1851,7 @@ ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
     if (p->plain)
         return adx_has_room_for_node(p) ? adx_append_node(p, op, x, y, z) : 0;
     bool some = (from[0] | from[1] | from[2]) >= ADX_FROM_CONSTANT;
-    uint32_t same = some || (adx_attributes[op] & ADX_IDENTITY) != 0
+    uint32_t same = some || (adx_attributes_of(op) & ADX_IDENTITY) != 0
                   ? adx_identity(p, op, x, y, z) : ADX_NOWHERE;
     if (same != ADX_NOWHERE) {
         p->report.identity++;

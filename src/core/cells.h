@@ -110,7 +110,7 @@ ADX_APART ad_real adx_compute(uint32_t op, ad_real x, ad_real y, ad_real z)
 #define ADX_CASE_OF_ROW(name, ...)                                          \
     ADX_CASE(ADREV_OP_##name, adx_fx_##name(x, y, z, v),                    \
              adx_fy_##name(x, y, z, v), adx_fz_##name(x, y, z, v))
-#define ADX_CASE_OF_OTHER(name, n, f, fx, fy, fz, ...)                       \
+#define ADX_CASE_OF_OTHER(name, n, f, fx, fy, fz, ...)                      \
     ADX_CASE(ADX_OP_##name, fx, fy, fz)
 #define ADX_CASE_OF_PARTIAL(name, n, how, fx, fy, fz, ...)                  \
     ADX_CASE(ADX_OP_##name, fx, fy, fz)

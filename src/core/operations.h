@@ -85,8 +85,9 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
  * name, parameters and a body. A PARTIAL is a function that partials call, so in
  * recorded functions it is an operation, too: it has a name, the number n of its
  * arguments x, y, z, attributes, its own partials, which may also use its value
- * v, and a body. An argument may matter although its partial is 0: then it is a function
- * of the others, and stands for the value of the operation whose partial this is.
+ * v, and a body. An argument may matter although its partial is 0: then it is a
+ * function of the others, and stands for the value of the operation whose
+ * partial this is.
  *
  * share        how much of the larger of x and y is x: 1 or 0, and a half at a
  *              tie. If one of them is NaN, fmax and fmin return the other, and
@@ -348,7 +349,7 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
 #define ADX_PARAMETERS_1 (ad_real x)
 #define ADX_PARAMETERS_2 (ad_real x, ad_real y)
 #define ADX_PARAMETERS_3 (ad_real x, ad_real y, ad_real z)
-#define ADX_DEFINE_PARTIAL(name, n, how, fx, fy, fz, ...)                        \
+#define ADX_DEFINE_PARTIAL(name, n, how, fx, fy, fz, ...)                   \
     ADX_DEFINE(name, ADX_PARAMETERS_##n, __VA_ARGS__)
 ADX_HELPERS(ADX_DEFINE, ADX_DEFINE_PARTIAL)
 #undef ADX_DEFINE
@@ -453,12 +454,12 @@ enum {
 
 #define ADREV_STEPS(ROW)                                                                    \
     /*   name       value              box: x  attributes */                                \
-    ROW( floor,     adm_floor(x),      -3,3,      ADX_COST_CALL )                                \
-    ROW( ceil,      adm_ceil(x),       -3,3,      ADX_COST_CALL )                                \
-    ROW( trunc,     adm_trunc(x),      -3,3,      ADX_COST_CALL )                                \
-    ROW( round,     adm_round(x),      -3,3,      ADX_COST_CALL )                                \
-    ROW( rint,      adm_rint(x),       -3,3,      ADX_COST_CALL )                                \
-    ROW( nearbyint, adm_nearbyint(x),  -3,3,      ADX_COST_CALL )                                \
+    ROW( floor,     adm_floor(x),      -3,3,      ADX_COST_CALL )                           \
+    ROW( ceil,      adm_ceil(x),       -3,3,      ADX_COST_CALL )                           \
+    ROW( trunc,     adm_trunc(x),      -3,3,      ADX_COST_CALL )                           \
+    ROW( round,     adm_round(x),      -3,3,      ADX_COST_CALL )                           \
+    ROW( rint,      adm_rint(x),       -3,3,      ADX_COST_CALL )                           \
+    ROW( nearbyint, adm_nearbyint(x),  -3,3,      ADX_COST_CALL )                           \
     ROW( sign,      adx_sign(x),       -3,3,      ADX_COST_SHORT )
 
 /* Comparisons look at values only. While a hook watches, it is told of them. */

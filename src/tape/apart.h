@@ -144,18 +144,18 @@ static adx_number adx_call_any(unsigned how, ad_opcode code, ad_real v,
 }
 
 // The partial of an argument that is a plain number is not computed.
-#define ADX_CALL_1(name, fx)                                                 \
+#define ADX_CALL_1(name, fx)                                                \
     ad_real v = adx_f_##name(a.v, 0, 0);                                    \
     ad_real f = a.kind ? adx_fx_##name(a.v, 0, 0, v) : 0;                   \
     return adx_call_any(how, ADREV_OP_##name, v, 1, &a, &f);
-#define ADX_CALL_2(name, fx)                                                 \
+#define ADX_CALL_2(name, fx)                                                \
     ad_real v = adx_f_##name(a.v, b.v, 0);                                  \
     adx_number arg[2] = { a, b };                                           \
     ad_real f[2] = { a.kind ? adx_fx_##name(a.v, b.v, 0, v) : 0,            \
                      b.kind ? adx_fy_##name(a.v, b.v, 0, v) : 0 };          \
     return adx_call_any(how | (ADX_IS_ONE(fx) ? ADX_SUM : 0u),              \
                         ADREV_OP_##name, v, 2, arg, f);
-#define ADX_CALL_3(name, fx)                                                 \
+#define ADX_CALL_3(name, fx)                                                \
     ad_real v = adx_f_##name(a.v, b.v, c.v);                                \
     adx_number arg[3] = { a, b, c };                                        \
     ad_real f[3] = { a.kind ? adx_fx_##name(a.v, b.v, c.v, v) : 0,          \
