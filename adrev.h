@@ -2652,9 +2652,15 @@ ADX_INLINE void adx_refuse(void) { }
 
 // Whether a is zero, or NaN, asked of its bits where a comparison of numbers is
 // a function call. Their leftmost one, the sign, does not matter.
+#if defined __SIZEOF_DOUBLE__ && __SIZEOF_DOUBLE__ == 4     // AVR
+#define ADX_BITS_double uint32_t
+#else
 #define ADX_BITS_double uint64_t
-#define ADX_BITS_float  uint32_t
+#endif
+#define ADX_BITS_float uint32_t
 typedef ADX_JOIN(ADX_BITS_, ADREV_REAL) adx_bits;
+ADX_STATIC_ASSERT(sizeof(adx_bits) == sizeof(ad_real),
+                  "adx_bits are the bits of a number");
 #define ADX_SPECIAL (~(adx_bits)0 << (sizeof(ad_real) == 4 ? 24 : 53))
 
 ADX_INLINE adx_bits adx_bits_shifted(ad_real a)
