@@ -10087,7 +10087,8 @@ ADX_APART bool adx_in_order(size_t n, const ad_rev *x, ptrdiff_t inc,
 }
 
 // Whether the ids are evenly spaced: base and steps are read off the first
-// numbers. A column, and a matrix whose rows follow one another, are one row.
+// numbers. (Of a single one the step is read off itself: its stride is 0.)
+// A column, and a matrix whose rows follow one another, are one row.
 // Numbers of an older job, from before a rewind, are looked up one by one: of
 // one job some are still there and some are not.
 static bool adx_find_spacing(const adx_view *a, adx_ids *ids)
@@ -10327,7 +10328,7 @@ ADX_INLINE size_t adx_id(const adx_ids *ids, size_t i)
 }
 
 ADX_INLINE size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
-                               size_t cols)
+                            size_t cols)
 {
     return ids->list != NULL ? ids->list[i * cols + j]
          : (uint32_t)(ids->base + (uint32_t)i * ids->row
@@ -10739,8 +10740,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
 
     if (adx_zeros(s->e.values * W, y))
         return true;
-    bool care = ADREV_FIXED || s->e.care
-             || !adx_finite_all(s->e.values * W, y);
+    bool care = s->e.care || !adx_finite_all(s->e.values * W, y);
     for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
         if (adx_is_constant(&p->ids))
             continue;
@@ -10755,7 +10755,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
         }
         for (size_t i = 0; i < s->n; i++) {
             size_t id = adx_id(&p->ids, i);
-            if (ADREV_FIXED || id != 0)         // 0 is the sink
+            if (id != 0)        // 0 is the sink
                 adx_chain(&adj[id * W], adx_partial(p, i), &y[i * step], W,
                           care);
         }
@@ -10763,7 +10763,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
     return true;
 }
 
-#if ADREV_FIXED
+#if ADREV_FIXED && !ADREV_COUNT
 static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
                                ad_real scratch[], size_t W)
 {

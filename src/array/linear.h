@@ -285,8 +285,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
 
     if (adx_zeros(s->e.values * W, y))
         return true;
-    bool care = ADREV_FIXED || s->e.care
-             || !adx_finite_all(s->e.values * W, y);
+    bool care = s->e.care || !adx_finite_all(s->e.values * W, y);
     for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
         if (adx_is_constant(&p->ids))
             continue;
@@ -301,7 +300,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
         }
         for (size_t i = 0; i < s->n; i++) {
             size_t id = adx_id(&p->ids, i);
-            if (ADREV_FIXED || id != 0)         // 0 is the sink
+            if (id != 0)        // 0 is the sink
                 adx_chain(&adj[id * W], adx_partial(p, i), &y[i * step], W,
                           care);
         }
@@ -309,7 +308,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
     return true;
 }
 
-#if ADREV_FIXED
+#if ADREV_FIXED && !ADREV_COUNT
 static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
                                ad_real scratch[], size_t W)
 {

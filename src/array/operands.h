@@ -219,7 +219,8 @@ ADX_APART bool adx_in_order(size_t n, const ad_rev *x, ptrdiff_t inc,
 }
 
 // Whether the ids are evenly spaced: base and steps are read off the first
-// numbers. A column, and a matrix whose rows follow one another, are one row.
+// numbers. (Of a single one the step is read off itself: its stride is 0.)
+// A column, and a matrix whose rows follow one another, are one row.
 // Numbers of an older job, from before a rewind, are looked up one by one: of
 // one job some are still there and some are not.
 static bool adx_find_spacing(const adx_view *a, adx_ids *ids)
@@ -459,7 +460,7 @@ ADX_INLINE size_t adx_id(const adx_ids *ids, size_t i)
 }
 
 ADX_INLINE size_t adx_id_of(const adx_ids *ids, size_t i, size_t j,
-                               size_t cols)
+                            size_t cols)
 {
     return ids->list != NULL ? ids->list[i * cols + j]
          : (uint32_t)(ids->base + (uint32_t)i * ids->row

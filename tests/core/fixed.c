@@ -474,6 +474,67 @@ static void test_spacing(void)
     }
 }
 
+// One number, whatever its stride: nothing lies beside it.
+static void test_single_elements(void)
+{
+    static const ptrdiff_t inc[4] = { 1, -1, 0, 1 << 20 };
+    for (size_t k = 0; k < 4; k++) {
+        ad_tape *t = begin(ROOM);
+        ad_rev *x = malloc(sizeof *x);
+        ad_rev *y = malloc(sizeof *y);
+        ad_real g = 0;
+        if (x != NULL && y != NULL) {
+            *x = ad_input(3);
+            ad_each_s(ADREV_OP_mul, 1, x, inc[k], x, inc[k], NULL, 0, y, inc[k]);
+            ad_matvec_s(1, 1, x, inc[k], inc[k], y, inc[k], y, inc[k]);
+            const ad_rev sum = ad_sum_s(1, y, inc[k]);
+            *y = ad_dot_s(1, &sum, inc[k], x, inc[k]);
+            CHECK(ad_gradient(t, *y, 1, x, &g) == ADREV_OK && y->v == 81
+                      && g == 4 * 27,
+                  "stride %td: x^4 is %g, its slope %g", inc[k],
+                  (double)y->v, (double)g);
+        }
+        free(x);
+        free(y);
+    }
+}
+
+#if ADREV_COUNT
+// What is done for partials, for a scale and for a list of ids with a constant.
+static void test_counts(void)
+{
+    static const ad_real at[4] = { 1, 2, 3, 4 };
+    static const ad_real c[4] = { 2, 3, 4, 5 };
+    ad_tape *t = begin(ROOM);
+    ad_rev x[4], h[4];
+    ad_real g[4];
+    ad_inputs(4, at, x);
+    ad_each(ADREV_OP_sqr, 4, x, NULL, NULL, h);
+    const ad_rev y = ad_rec(ad_add(ad_dotc(4, h, c), ad_sum(4, x)));
+    ad_counts = (ad_count_both){0};
+    CHECK(ad_gradient(t, y, 4, x, g) == ADREV_OK, "squares and a sum");
+    // y: 2 written. The sum: 4; squares by c: 4, each by its factor; squares:
+    // 4, each by its partial, and added to what the sum gave.
+    CHECK(ad_counts.reverse.written == 14 && ad_counts.reverse.mul == 8
+              && ad_counts.reverse.add == 4,
+          "%d written, %d products, %d sums", (int)ad_counts.reverse.written,
+          (int)ad_counts.reverse.mul, (int)ad_counts.reverse.add);
+
+    t = begin(ROOM);
+    ad_inputs(3, at, x);
+    x[3] = x[1];
+    x[1] = (ad_rev){ .v = 5 };
+    const ad_rev sum = ad_dotc(4, x, c);
+    ad_counts = (ad_count_both){0};
+    CHECK(ad_gradient(t, sum, 1, x, g) == ADREV_OK, "a list");
+    CHECK(ad_counts.reverse.written == 3 && ad_counts.reverse.mul == 3
+              && ad_counts.reverse.add == 0,
+          "a list: %d written, %d products, %d sums",
+          (int)ad_counts.reverse.written, (int)ad_counts.reverse.mul,
+          (int)ad_counts.reverse.add);
+}
+#endif
+
 // Zero absorbs what is not finite: a partial, an element, an adjoint.
 static void test_zero_factors(void)
 {
@@ -633,6 +694,10 @@ int main(void)
 #if ADREV_FIXED < 2
     test_arrays();
     test_spacing();
+    test_single_elements();
+#if ADREV_COUNT
+    test_counts();
+#endif
     test_zero_factors();
     test_strides();
     test_full_of_arrays();
