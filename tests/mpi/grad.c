@@ -121,7 +121,8 @@ static void test_ranges(ad_mpi *c, size_t parts, bool equal)
           "%zu parts of %zu on one rank", end - begin, parts);
 }
 
-// Parts move away from rank 0, where they take longer.
+// Parts move away from rank 0, where they take longer. A machine with other
+// work to do can hide that in one call, but not in all of them.
 static void test_balance(ad_mpi *c)
 {
     problem p = { .n = 5, .quiet = 1000, .slow = 0.002 };
@@ -132,12 +133,15 @@ static void test_balance(ad_mpi *c)
     add_up(&q, 0, 64, 60, x, want);
     ad_mpi_balance(c, true);
     ad_mpi_range(c, 60, &begin, &before);
-    for (int i = 0; i < 3; i++) {
+    end = before;
+    for (int i = 0, moved = 0; i < 3 || (i < 30 && !moved); i++) {
         ad_status s = ad_mpi_grad(c, 60, part, &p, 5, x, &y, g);
         CHECK(s == ADREV_OK && same(5, g, want) && same(1, &y, &want[5]),
               "call %d: %s", i, ad_message(s));
+        ad_mpi_range(c, 60, &begin, &end);
+        moved = ranks_rank != 0 || ad_mpi_size(c) == 1 || end < before;
+        MPI_Bcast(&moved, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
-    ad_mpi_range(c, 60, &begin, &end);
     CHECK(ranks_rank != 0 || ad_mpi_size(c) == 1 || end < before,
           "rank 0 has %zu parts, and had %zu", end, before);
     test_ranges(c, 60, false);
