@@ -372,7 +372,8 @@ static inline PetscErrorCode adx_petsc_apply(const adx_petsc_shell *p, bool back
 
 // out = A v, or A' v. On several ranks v is read with its ghost points, and what
 // a rank gives to ghost points is added where they are owned: so the transposed
-// of what ranks add up is what they add up of the transposed.
+// of what ranks add up is what they add up of the transposed. A point beyond the
+// boundary that nobody owns has no column in the matrix: v is zero there.
 static inline PetscErrorCode adx_petsc_multiply(Mat A, bool back, Vec v, Vec out)
 {
     adx_petsc_shell *p = NULL;
@@ -382,6 +383,7 @@ static inline PetscErrorCode adx_petsc_multiply(Mat A, bool back, Vec v, Vec out
         return adx_petsc_apply(p, back, v, out);
     PetscCall(DMGetLocalVector(p->dm, &from));
     PetscCall(DMGetLocalVector(p->dm, &to));
+    PetscCall(VecZeroEntries(from));
     PetscCall(DMGlobalToLocal(p->dm, v, INSERT_VALUES, from));
     const PetscErrorCode code = adx_petsc_apply(p, back, from, to);
     if (code == 0) {
