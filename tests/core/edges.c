@@ -402,8 +402,8 @@ static void two_exponents(double *p)
 
 /* --- the sweeps --------------------------------------------------------------
  * The largest error of the partials, measured with a million points and the C
- * library of the GNU system; where LIBM has two, the second is that with musl,
- * whose hypot and tgamma are less accurate.
+ * library of the GNU system; where LIBM has two, the second was measured with
+ * musl, whose hypot and tgamma are less accurate, and is the bound of others.
  *
  * ulps  of the partial; where a floor is given, of the larger of the two: the
  *       number 1, or |f|. With it the error at a zero of the partial is absolute.

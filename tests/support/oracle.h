@@ -25,7 +25,8 @@
 #endif
 
 // Errors that the C library decides: what it is on the GNU system, and with musl
-// 1.2.3. Both were measured with a correct oracle (libquadmath for jn).
+// 1.2.3. Both were measured with a correct oracle (libquadmath for jn). Other
+// libraries get the bounds of musl; theirs were not measured.
 #ifdef __GLIBC__
 #define LIBM(gnu, musl) gnu
 #else
