@@ -363,6 +363,15 @@ static void seek(text name)
         }
 }
 
+// All of the command line: text that is left out, as by `#if 0`, may hide what a
+// file defines.
+static void read_given(void)
+{
+    for (int i = 0; i < unit_count; i++)
+        if (units[i].given && !units[i].tried)
+            unreadable |= !read_unit(i);
+}
+
 static void follow(node *n);
 
 static void use(int from, int to)
@@ -477,8 +486,11 @@ bool units_list(void)
 // be read.
 bool units_read(void)
 {
-    for (int i = 0; i < opt.entries; i++)
+    for (int i = 0; i < opt.entries; i++) {
         seek(opt.entry[i]);
+        if (!is_found(opt.entry[i]))
+            read_given();
+    }
     for (int i = 0; i < opt.entries; i++) {
         function *f = entry_named(opt.entry[i]);
         if (f != NULL)
