@@ -63,9 +63,20 @@ void see_printed(node *call, ty *arg, const char *why)
 
 static bool is_list(const node *n)
 {
-    return n->kind == DeclRefExpr
+    return ((n->kind == DeclRefExpr && !is(n->ref_kind, "FunctionDecl"))
+            || n->kind == MemberExpr
+            || n->kind == ArraySubscriptExpr || n->kind == UnaryOperator)
         && (find(n->type, "va_list") < n->type.n
             || find(n->desugared, "va_list") < n->desugared.n);
+}
+
+// A list that others get only if they are given it.
+static bool is_local(const node *n)
+{
+    if (n->kind != DeclRefExpr)
+        return false;
+    const node *d = n->decl ? n->decl : node_by_id(n->ref);
+    return d != NULL && d->parent != tree && d->storage.n == 0;
 }
 
 static bool prints_list(text name)
@@ -88,6 +99,8 @@ static bool reads_list(const node *n, int depth)
         return true;
     if (is_list(n)) {
         const node *p = n->parent;
+        if (!is_local(n))
+            return true;
         while (p->kind == ImplicitCastExpr || p->kind == ParenExpr)
             p = p->parent;
         const text name = p->kind == CallExpr ? callee_name(p) : T("");
@@ -110,14 +123,43 @@ static bool has_format(const node *d)
     return false;
 }
 
-// Its further arguments are for a message: as its body says, or an attribute, if
-// it has no body.
+static void or_any(ty *t, void *any)
+{
+    *(bool *)any |= t->kind == T_NUM;
+}
+
+static bool leads_to_numbers(ty *t)
+{
+    bool any = false;
+    each_number(t, or_any, &any);
+    while (t->kind == T_PTR || t->kind == T_ARR) {
+        t = t->to;
+        any |= t->kind == T_VOID;
+    }
+    return any;
+}
+
+// A function that is not seen may compute numbers from all that it gets.
+static bool gives_numbers(const function *f)
+{
+    for (int i = 0; i < f->type->pars; i++) {
+        ty *p = f->type->par[i];
+        if (p->kind == T_PTR && !(p->to->kind == T_NUM && p->to->quals & Q_CONST)
+            && leads_to_numbers(p))
+            return true;
+    }
+    return leads_to_numbers(f->type->to);
+}
+
+// Its further arguments are for a message: as its body says, or, if it has none,
+// an attribute, and that it gives no numbers.
 bool prints_only(const function *f)
 {
     if (f == NULL || !f->decl->variadic)
         return false;
     if (f->body == NULL)
-        return has_format(f->decl) && find(f->name, "scan") == f->name.n;
+        return has_format(f->decl) && find(f->name, "scan") == f->name.n
+            && !gives_numbers(f);
     return !reads_list(f->body, 6);
 }
 
