@@ -145,11 +145,12 @@ static bool known_outside(const node *d)
     return true;
 }
 
+// If two files define it, its name does not say which one is meant.
 static bool can_stay(function *f)
 {
     const node *d = f->decl;
     return f->reached && !f->changed && !f->entry && !f->in_type && !f->origin
-        && source_unit(d->begin.expanded.file) >= 0 && known_outside(d);
+        && f->also == NULL && source_unit(d->begin.expanded.file) >= 0 && known_outside(d);
 }
 
 // true: one was found that must be written.

@@ -73,6 +73,9 @@ wrong() {                               # wrong CASE TEXT [FILE]
     [ -z "$3" ] || head -n 6 "$3" | sed 's/^/    /'
 }
 
+# That one reads numbers from text counts for all that is converted with it: a
+# case that is refused for what it prints or scans stands alone.
+#
 # Of each case a line: its name; whether it is to be `converted`, `refused` or
 # `either`; whether its text is `looked` at; its company, which is the names of
 # its inputs and outputs, or `-` if it stands alone; arguments of adrev-port.
@@ -101,6 +104,7 @@ list() {
          !/^\/\// { head = 0 }
          /^# *(include "|pragma|undef)/ { alone = 1 }
          / \/\/ refused: / { refused = 1 }
+         / \/\/ refused: .*(print|scan)/ { alone = 1 }
          !head { next }
          $2 == "may:" { may = "either" }
          $2 == "keeps:" || $2 == "passive:" || $2 == "own:" { looked = "looked" }
@@ -509,6 +513,14 @@ options() {
         -o "$twin" -- -DPORT_ORDER=3
     works "without flags" 2 "$port" "$out/option.c" --function option --with x \
         -o "$twin"
+    printf '%s\n' '#if 0' '{' '#endif' 'double hidden(double x) { return 2 * x; }' \
+        > "$out/hidden.c"
+    works "text that is left out hides a definition" 0 "$port" polynomial.c \
+        "$out/hidden.c" --function hidden --with x -o "$twin"
+    printf '%s\n' '#include <stdlib.h>' 'double ends(double x, int n)' \
+        '{ if (n < 100) exit(n % 2 ? 1 : 42); return x; }' > "$out/ends.c"
+    works "what exits is not right" 2 "$port" "$out/ends.c" --function ends \
+        --with x --check -o "$twin" -- -I"$root"
 }
 
 # What is written records what a port by hand records.
@@ -519,6 +531,20 @@ same_tape() {
     works "same_tape.c" 0 "$cc" -std=c11 $strict $flags -I"$out" same_tape.c \
         -o "$out/same_tape" -lm
     works "the same tape" 0 "$out/same_tape"
+}
+
+# A function that two files define is no function of the program's that a twin
+# could call: nobody knows which one it would be.
+twice() {
+    printf '%s\n' 'int twice_next(int i) { static int n; n++; return i + n * 0; }' \
+        'double twice(double x) { return x * twice_next(2); }' > "$out/twice.c"
+    printf '%s\n' 'double twice(double x);' \
+        'int twice_next(int i) { static int n; n++; return i * 3 + n * 0; }' \
+        'double thrice(double x) { return twice(x) * twice_next(3); }' \
+        > "$out/thrice.c"
+    works "a function of two files" 0 "$port" "$out/twice.c" "$out/thrice.c" \
+        --function twice --function thrice --with x -o "$out/twice_ad.h"
+    works "it is written" 0 grep -q 'twice_next_ad(' "$out/twice_ad.h"
 }
 
 # Two files that mean something else by one name.
@@ -552,6 +578,7 @@ several() {
     works "two definitions are named" 0 grep -q 'weight_of is defined in' \
         "$out/said_before"
     set_apart
+    twice
     mkdir -p "$out/build"
     printf '[{"directory":".","file":"%s/orbit.c","arguments":["cc","-c","x"]},
 {"directory":"build","file":"../force.c","command":"cc -I ../inc -c x"},
