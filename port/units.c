@@ -488,7 +488,8 @@ bool units_read(void)
 {
     for (int i = 0; i < opt.entries; i++) {
         seek(opt.entry[i]);
-        if (!is_found(opt.entry[i]))
+        const function *f = entry_named(opt.entry[i]);
+        if (f == NULL || f->body == NULL)
             read_given();
     }
     for (int i = 0; i < opt.entries; i++) {

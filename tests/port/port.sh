@@ -517,6 +517,9 @@ options() {
         > "$out/hidden.c"
     works "text that is left out hides a definition" 0 "$port" polynomial.c \
         "$out/hidden.c" --function hidden --with x -o "$twin"
+    echo 'static double alone(double x) { return 2 * x; }' > "$out/alone.c"
+    works "a static function, beside a file that cannot be read" 0 "$port" \
+        "$out/alone.c" several/other.c --function alone --with x -o "$twin"
     printf '%s\n' '#include <stdlib.h>' 'double ends(double x, int n)' \
         '{ if (n < 100) exit(n % 2 ? 1 : 42); return x; }' > "$out/ends.c"
     works "what exits is not right" 2 "$port" "$out/ends.c" --function ends \
