@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "implementation.h"
+#define ADREV_IMPLEMENTATION
 #include "adrev_function.h"
 #include "adrev_loop.h"
 
