@@ -761,10 +761,14 @@ static const char *odd_name(text t)
          : find(t, "long") == t.n ? "vectors" : "long double";
 }
 
+// Also of numbers whose address only goes on to somewhere else.
 static void odd_numbers(node *n)
 {
-    if (is_number(n) && n->ty->odd && odd_recorded(n->ty))
-        refuse(n, "use double", "%s", odd_name(n->ty->name));
+    const ty *t = n->ty;
+    while (t != NULL && (t->kind == T_PTR || t->kind == T_ARR))
+        t = t->to;
+    if (t != NULL && t->kind == T_NUM && t->odd && odd_recorded(t))
+        refuse(n, "use double", "%s", odd_name(t->name));
     for (int i = 0; i < n->kids; i++)
         odd_numbers(n->kid[i]);
 }

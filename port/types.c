@@ -603,6 +603,24 @@ static bool begins_with(const record *r, const record *part)
         && (first->record == part || begins_with(first->record, part));
 }
 
+// Blocks of a free list begin with the address of the next one: such a pointer to
+// void points to itself, and gets no type from that.
+static bool leads_to(const ty *t, const ty *to)
+{
+    while (t != to && (t->kind == T_PTR || t->kind == T_ARR
+                       || (t->kind == T_VOID && t->bound != NULL)))
+        t = t->kind == T_VOID ? t->bound : t->to;
+    return t == to;
+}
+
+static void bind(ty *t, ty *to, const node *at)
+{
+    if (leads_to(to, t))
+        return;
+    t->bound = to;
+    t->bound_at = at;
+}
+
 void join(ty *a, ty *b, const node *at)
 {
     const node *from = cause(a, at);
@@ -613,9 +631,9 @@ void join(ty *a, ty *b, const node *at)
     if (a == b)
         return;
     if (a->kind == T_VOID)
-        a->bound = b, a->bound_at = at;
+        bind(a, b, at);
     else if (b->kind == T_VOID)
-        b->bound = a, b->bound_at = at;
+        bind(b, a, at);
     else if (a->kind == T_NUM && b->kind == T_NUM
              && a->single == b->single && a->odd == b->odd)
         num_join(a->num, b->num);

@@ -3,6 +3,7 @@
 // port: long double
 // function: refused_long_double
 // with: x:n
+// function: refused_long_address
 
 double refused_long_double(const double *x, int n)
 {
@@ -10,4 +11,9 @@ double refused_long_double(const double *x, int n)
     for (int i = 0; i < n; i++)
         s += x[i];
     return (double)s;
+}
+
+long double *refused_long_address(long double *x)
+{
+    return x + 1; // refused: long double
 }
