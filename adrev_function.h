@@ -7036,15 +7036,18 @@ static void adx_map_blocks(size_t begin, size_t end, void *user)
     adx_close_block_memory(k, &own);
 }
 
-// Does a batch in parallel. Afterwards blocks for which a thread had no memory
-// are done with `own`, and then all adjoints are added in order.
+// Does a batch in parallel, unless it is one block. Afterwards blocks for which a
+// thread had no memory are done with `own`, and then all adjoints are added in
+// order.
 static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
-    ad_tape *before = ad_use(NULL);
-    ad_parallel_for(blocks, 4 * ADREV_LANES_MOST / k->lanes, adx_map_blocks,
-                    k);
-    ad_use(before);
+    if (blocks > 1) {
+        ad_tape *before = ad_use(NULL);
+        ad_parallel_for(blocks, 4 * ADREV_LANES_MOST / k->lanes, adx_map_blocks,
+                        k);
+        ad_use(before);
+    }
     adx_map_range(k, own, 0, blocks);
     for (size_t b = 0; k->adds && b < blocks; b++)
         adx_add_adjoints(k, (k->first + b) * k->lanes,

@@ -51,8 +51,9 @@ typedef struct ad_element {
  * An assembly does not change: any number of threads may use it at once. After
  * the first call of each kind, evaluations in a row allocate nothing. If
  * adrev_parallel.h is included before this header where both are implemented,
- * elements and sums run on the pool. Results do not depend on the number of
- * threads, on lanes, or on whether elements are compiled (without contraction).
+ * elements and sums run on the pool, whose threads may allocate their memory each
+ * time. Results do not depend on the number of threads, on lanes, or on whether
+ * elements are compiled (without contraction).
  * Contributions to a number are added kind by kind; of a kind, result by result
  * of the element function (adjoints: input by input; matrices: entry by entry);
  * and then element by element.
