@@ -152,6 +152,20 @@ static SNES solver_of(DM dm)
     return snes;
 }
 
+// Solves from zero. *u is the solver's; *r, its residual, is freed by the caller.
+static void solve(SNES snes, Vec *u, Vec *r)
+{
+    SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
+    PetscReal norm = 1;
+    CHECK(SNESSolve(snes, NULL, NULL) == 0, "solved");
+    SNESGetConvergedReason(snes, &reason);
+    SNESGetSolution(snes, u);
+    VecDuplicate(*u, r);
+    SNESComputeFunction(snes, *u, *r);
+    VecNorm(*r, NORM_2, &norm);
+    CHECK(reason > 0 && norm < 1e-11, "%d, %g", (int)reason, norm);
+}
+
 static void test_reaction(void)
 {
     DM dm = grid(9, 7);
@@ -159,17 +173,9 @@ static void test_reaction(void)
     ad_system *s = ad_system_elements(a, false);
     CHECK(ad_petsc_dm_snes(dm, s) == 0, "joins");
     SNES snes = solver_of(dm);
-    SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
     Mat J = NULL;
     Vec u = NULL, r = NULL;
-    PetscReal norm = 1;
-    CHECK(SNESSolve(snes, NULL, NULL) == 0, "solved");
-    SNESGetConvergedReason(snes, &reason);
-    SNESGetSolution(snes, &u);
-    VecDuplicate(u, &r);
-    SNESComputeFunction(snes, u, r);
-    VecNorm(r, NORM_2, &norm);
-    CHECK(reason > 0 && norm < 1e-11, "%d, %g", (int)reason, norm);
+    solve(snes, &u, &r);
     SNESGetJacobian(snes, &J, NULL, NULL, NULL);
     CHECK(SNESComputeJacobian(snes, u, J, J) == 0, "Jacobian");
     check_reaction(dm, u, J, r);
@@ -475,25 +481,17 @@ static void test_reaction_by_products(void)
     ad_assembly *a = cells(dm, cell, 5);
     ad_system *s = ad_system_elements(a, false);
     SNES snes = solver_of(dm);
-    SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
     KSP ksp = NULL;
     PC pc = NULL;
     Mat shell = NULL;
     Vec u = NULL, r = NULL;
-    PetscReal norm = 1;
     SNESGetKSP(snes, &ksp);
     KSPGetPC(ksp, &pc);
     PCSetType(pc, PCNONE);
     CHECK(ad_petsc_dm_snes(dm, s) == 0
               && ad_petsc_dm_products(dm, s, &shell) == 0, "made");
     SNESSetJacobian(snes, shell, shell, NULL, NULL);
-    CHECK(SNESSolve(snes, NULL, NULL) == 0, "solved");
-    SNESGetConvergedReason(snes, &reason);
-    SNESGetSolution(snes, &u);
-    VecDuplicate(u, &r);
-    SNESComputeFunction(snes, u, r);
-    VecNorm(r, NORM_2, &norm);
-    CHECK(reason > 0 && norm < 1e-11, "%d, %g", (int)reason, norm);
+    solve(snes, &u, &r);
     VecDestroy(&r);
     MatDestroy(&shell);
     SNESDestroy(&snes);
