@@ -1,4 +1,4 @@
-/* 01  A loan: how much dearer is the month when the interest rises?
+/* 01  A loan: how much more is due each month when the interest rises?
  *
  * Shows    a tape, one input, one expression, one derivative
  * Needs    nothing

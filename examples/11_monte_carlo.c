@@ -1,7 +1,8 @@
 /* 11  What an option is worth, and its Greeks, from 100 000 paths of a stock.
  *
- * An Asian call pays what the average of twelve months is above the strike; a
- * European one, the last price: for that there is a formula, to compare with.
+ * An Asian call pays by how much the average price of twelve months exceeds the
+ * strike; a European call, by how much the last price does. A formula gives the
+ * value of the latter, for comparison.
  *
  * Shows    ad_parallel_reduce on all threads, ad_capture; random numbers that
  *          depend on nothing but the path; ad_grad for each batch of paths

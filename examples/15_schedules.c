@@ -1,9 +1,9 @@
-/* 15  What a gradient costs in time if it may have little memory, as a picture.
+/* 15  What a gradient costs in time if it may use little memory, as a picture.
  *
- * A pendulum with friction for 5000 steps; the gradient of where it is in the
- * end by its length, friction and start. Kept are some of the states: every
- * k-th one (and, going back, those in between), or s of them where they save
- * most; in the end also with a file for every 250th.
+ * A pendulum with friction swings for 5000 steps; wanted is the gradient of its
+ * last place by length, friction and start. Some states are kept: every k-th
+ * one (and, going back, those in between), or s of them where they save most;
+ * the last line also uses a file for every 250th.
  *
  * Shows    the schedules of ad_scan side by side
  * Needs    02, 14

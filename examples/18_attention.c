@@ -2,8 +2,8 @@
  *
  * One layer. Each place of the text says what it looks for, q, what it has, p,
  * and what it hands on, v. Weights a, which add up to 1, choose among a place
- * and the seven before it; r is by how far away they are. The letters are a map
- * of the text: numbers from 0 on.
+ * and the seven before it; r depends on how far away they are. The letters are
+ * a map of the text: numbers from 0 on.
  *
  * Shows    maps as indices, E[c[i],k]; a band, outside of which nothing is
  *          computed; detach; several results; Adam

@@ -1,9 +1,9 @@
 /* 20  Three factors of a sparse tensor: X[i,j,k] = sum(s) A[i,s] B[j,s] C[k,s].
  *
- * The file is as those of FROSTT, frostt.io: an entry on each line, its indices
- * from 1 on and its value. Of seven entries six are fitted, and one is for a
- * test. Only entries cost something: neither X nor the product of the factors
- * is ever there as a whole.
+ * The file has the form of those of FROSTT, frostt.io: each line has the
+ * indices of an entry, counted from 1, and its value. Six entries of seven are
+ * fitted; the seventh tests the fit. Only entries cost something: neither X nor
+ * the product of the factors is ever computed as a whole.
  *
  * Shows    a relation, numbers on its entries; a relation that is given again;
  *          the mistakes that ad_tensor_bind finds in data

@@ -2,11 +2,11 @@
  *
  *     23_hares examples/hares.txt [picture.svg]
  *
- * predators.c is a program that knows nothing of adrev: the equations of Lotka
- * and Volterra. predators_ad.h has been made of it by adrev-port. The one draws
- * the curves, the other one fits them to what trappers brought home. (A fit of
- * the same model by Carpenter, with weak priors, finds the rates 0.55, 0.028,
- * 0.80, 0.024 and noise of 0.25.)
+ * predators.c has the equations of Lotka and Volterra, and knows nothing of
+ * adrev; adrev-port made predators_ad.h of it. The former draws the curves, the
+ * latter fits them to the numbers of pelts that trappers brought home. (A fit
+ * of the same model by Carpenter, with weak priors, finds the rates 0.55,
+ * 0.028, 0.80, 0.024 and noise of 0.25.)
  *
  * Shows    a converted file; least squares and standard errors from ad_jac;
  *          sensitivities of a forecast

@@ -3,10 +3,10 @@
  *
  *     mpirun -n 4 25_titanic examples/titanic.txt
  *
- * The file is cut into 64 parts of as many bytes; a line belongs to the part in
- * which it begins. Each rank reads the parts that ad_mpi_range gives it. The sum
- * of all parts and its gradient have the same bits on any number of ranks. (R's
- * glm finds 0.6853, -1.0181, -1.7778, -0.8577, 2.4201 and -1.0615.)
+ * The file is cut into 64 parts of equally many bytes; a line belongs to the
+ * part in which it begins. Each rank reads the parts that ad_mpi_range gives
+ * it. The sum of all parts and its gradient have the same bits on any number of
+ * ranks. (R's glm finds 0.6853, -1.0181, -1.7778, -0.8577, 2.4201 and -1.0615.)
  *
  * Shows    ad_mpi_grad on data that are read in parts; a failure of one rank
  * Needs    02, 10; MPI

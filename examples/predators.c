@@ -1,6 +1,6 @@
 /* predators.c - hares and lynxes after Lotka and Volterra, in plain C.
  *
- * Nothing here knows of adrev. predators_ad.h has been made of it, by
+ * Nothing here knows of adrev. predators_ad.h was made from it by
  *
  *     adrev-port examples/predators.c --function misfits \
  *         --with p:PARAMETERS -o examples/predators_ad.h
