@@ -127,9 +127,9 @@
 
 // ADREV_TRACE   1: hooks can watch operations, see ad_hooks.     default 0
 //   For files whose functions are recorded by adrev_function.h. Each operation
-//   tests one thread-local word. That costs nothing in nn and particles
-//   (bench/) and a fifth in loop and lstm; recording burgers takes 1.6 times as
-//   long with clang 14, 3 times with gcc 12.
+//   tests one thread-local word. That costs nothing in nn and particles (rows
+//   of BENCHMARKS.md) and a fifth in loop and lstm; recording burgers takes 1.6
+//   times as long with clang 14, 3 times with gcc 12.
 #ifndef ADREV_TRACE
 #define ADREV_TRACE 0
 #define ADX_TRACE_UNSET         // adrev_function.h asks for it
@@ -324,10 +324,9 @@ ADX_EXTERN size_t strlen(const char *text);
 #define ADX_WORDS 0
 #endif
 
-// Prefetches memory that is written or read in order, this far ahead. (burgers,
-// gcc: 28 instead of 42 times as long as the plain program. Any distance from 2
-// to 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to
-// fill.
+// Prefetches memory that is written or read in order, this far ahead. (bench:
+// burgers, gcc, 0.67. Any distance from 2 to 20 kB does as well.) Not on 32
+// bits: microcontrollers have no caches to fill.
 #define ADX_FAR 4800            /* bytes */
 #if (defined __GNUC__ || defined __clang__) && UINTPTR_MAX > 0xffffffff
 #define ADX_FETCH(address) __builtin_prefetch((const void *)(address))
@@ -2972,8 +2971,8 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
 // (adx_times). But where that rule and IEEE differ, the product is NaN. So the
 // one test that a statement makes (adx_fits_N) also looks for a NaN, and only in
 // the cold branch is it asked which slots have a factor of exactly zero, which
-// is why compilers compute the bits `zero` there only. (With a test in each
-// operator, a statement takes 13.0 instead of 12.3 ns.)
+// is why compilers compute the bits `zero` there only. (Instead of a test in
+// each operator: 0.95 of a statement.)
 #define ADX_DO(i)                                                           \
     s[i].d = f * a->slot[i].d;                                              \
     s[i].id = a->slot[i].id;                                                \
@@ -3684,7 +3683,7 @@ ADX_INLINE ad_fwd *adx_accumulator(ad_fwd *s) { return s; }
 
 // In the sum that ad_acc makes, a variable that was recorded last comes first:
 // then it needs no operand (adx_may_sum), and in the sweep its adjoint is not
-// written and read again. (loop: 35.5 instead of 38 ns for each step.)
+// written and read again. (bench: loop, 0.93.)
 #define ADX_MAKE_SUM                                                        \
         ;                                                                   \
         ADX_LET adx_s = adx_x_;                                             \
@@ -4324,8 +4323,8 @@ ADX_INLINE void adx_each(adx_each_op row, size_t n, const ad_rev *a,
  * type they return is computed from the numbers of operands, as in
  * number/operators, and what they do is written there. Operands are passed by
  * value, as the macros take them: then they are read in the same order, and gcc
- * 12 keeps forward numbers in registers (with references a loop of them takes
- * 2.6 times as long).
+ * 12 keeps forward numbers in registers. (bench/operators.sh: forward numbers,
+ * 0.38 of references.)
  *
  *   needs   cpp/members number/recording number/expression number/operators
  *           number/fronts
@@ -5712,8 +5711,8 @@ static inline bool adx_is_library(const ad_allocator *a)
 }
 
 // Moves the n objects of `old` to room for `more`; NULL: no memory, and `old`
-// stays. The C library moves pages instead of their contents. (10^6 operations
-// recorded: 69 instead of 88 ns for each.)
+// stays. The C library moves pages instead of their contents. (bench:
+// recording, first, 10^6 operations, 0.78.)
 static inline void *adx_retake(const ad_allocator *a, void *old, size_t n,
                                size_t more, size_t size)
 {
@@ -5734,7 +5733,7 @@ static inline void *adx_retake(const ad_allocator *a, void *old, size_t n,
 // Makes an array longer. Small arrays in the C library's memory grow by a
 // factor of four: the memory that each leaves behind was written for nothing,
 // and new memory costs more than all the rest, but only once it is written.
-// (10^5 operations recorded: 31 instead of 46 ns each.)
+// (bench: recording, first, 10^5 operations, 0.67.)
 ADX_NOINLINE static bool adx_lengthen(const ad_allocator *a, void **array,
                                       size_t *room, size_t n, size_t size)
 {
@@ -5762,8 +5761,8 @@ static inline bool adx_extend(const ad_allocator *a, void **array,
 
 #define ADX_LINE (64 / sizeof(ad_real))     // numbers of a line of the cache
 
-// Lanes begin with a line: vectors that cross two lines take up to 1.3 times as
-// long (gmm, bench/).
+// Lanes begin with a line: vectors that cross two lines take longer. (bench:
+// gmm-d10, replay, 0.77.)
 static ADX_UNUSED ad_real *adx_align(ad_real *p)
 {
     return p + (64 - (uintptr_t)p % 64) % 64 / sizeof *p;
@@ -6055,8 +6054,8 @@ typedef uint64_t adx_words __attribute__((vector_size(32),
 
 // Writes n values with consecutive ids. Each loop hides a pointer from the
 // compiler, so that it is compiled as written: gcc's vector loops write numbers
-// in halves, and cache lines from the end. (One input takes 0.15 ns in a cache
-// and 0.8 in memory; 0.35 without AVX2, 0.5 and 1.2 as a vector loop.)
+// in halves, and cache lines from the end. (Of its time: 0.3 in a cache, 0.67
+// in memory.)
 ADX_APART void adx_name_run(size_t n, const ad_real x[], ad_rev out[],
                             uint64_t id)
 {
@@ -6318,8 +6317,8 @@ ADX_NOINLINE static ad_rev adx_observe_any(ad_opcode code, ad_real v, ad_rev a,
 }
 
 // Most operations are told to the observer in registers and by a tail call,
-// which keeps nothing on the stack. (10^3 operations recorded: 14 instead of 17
-// ns each. That they have no entry on the tape saved 17 of 79 ns before that.)
+// which keeps nothing on the stack. (bench: recording, 10^3 operations, 0.82.
+// That they have no entry on the tape: 0.78 before that.)
 ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
                             ad_real fa, ad_rev b, ad_real fb, ad_rev c,
                             ad_real fc)
@@ -7300,9 +7299,9 @@ ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
 #define ADX_SPREAD_LANES adx_spread_lanes
 #define ADX_GATHER_LANES adx_gather_lanes
 
-// How many numbers a register holds side by side: four, or two. (Where
-// registers have 16 bytes, gcc 12 keeps four doubles in memory: rotquat with
-// -O2 took 200 ns instead of 135.)
+// How many numbers a register holds side by side: four, or two. Where registers
+// have 16 bytes, gcc 12 keeps four doubles in memory. (bench: rotquat, gcc -O2,
+// 0.68.)
 #ifdef __AVX__
 #define ADX_ACROSS 4
 #else
@@ -7944,7 +7943,7 @@ ADX_INLINE bool adx_is_few(const ad_tape *t)
 }
 
 // The gradient of a small tape, with adjoints on the stack. False: not possible
-// in this way, and nothing was written. (mul, bench/: 17.6 instead of 20.9 ns.)
+// in this way, and nothing was written. (bench: mul, 0.84.)
 ADX_INLINE bool adx_gradient_of_few(const ad_tape *t, ad_rev y, size_t n,
                                     const ad_rev x[], ad_real g[])
 {
@@ -10035,8 +10034,8 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     return fault;
 }
 
-// Row i. A step that is known to the compiler makes vector loops (a dot product
-// is 1.2 times as fast).
+// Row i. A step that is known to the compiler makes vector loops. (bench:
+// dot-1e3, arrays, 0.83.)
 static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 {
     const ptrdiff_t step = a->cs * a->unit;
@@ -10272,9 +10271,8 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     return other == 0;
 }
 
-// Packs row i of any view, as adx_pack_even_row does one of step 1. A large
-// matrix is so read from memory only once, which makes matvec 1.15 times as
-// fast.
+// Packs row i of any view, as adx_pack_even_row does one of step 1. So a large
+// matrix is read from memory only once. (bench: matvec, arrays, 0.87.)
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
 {
@@ -10573,9 +10571,8 @@ static bool adx_finite_all(size_t n, const ad_real x[])
 
 // Copies what are mostly few numbers. For these a call of memcpy takes longer.
 // A vector load would have to wait until numbers that were just written one by
-// one are all stored, so the loop hides its pointers and stays a scalar one. (A
-// loop as a scan, replayed, takes 4.1 instead of 4.6 times the plain program;
-// two at a time, with clang, 2.9 instead of 3.1.)
+// one are all stored, so the loop hides its pointers and stays a scalar one.
+// (bench: loop, scan repl, 0.89; two at a time, with clang, 0.94.)
 ADX_INLINE void adx_copy_few(size_t n, const ad_real *from, ad_real *to)
 {
     if (n > 16) {
@@ -11504,7 +11501,7 @@ typedef struct adx_product {
 } adx_product;
 
 // Rows of B that are worked on together: 64 rows of 512 numbers fill a cache of
-// 256 kB, which makes a product of that size 1.3 times as fast.
+// 256 kB. (A product of that size: 0.77.)
 #define ADX_PANEL 64
 
 // One direction, no factor that needs care, and the ids of each row of B
@@ -11674,7 +11671,7 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
 //
 // For a vector B the results are computed in the same pass, while a row is in
 // the cache, into the free room behind the entry. They stay there until another
-// entry is made (matvec is 1.05 times as fast).
+// entry is made. (bench: matvec, arrays, 0.95.)
 static bool adx_product_ahead(const adx_view *a, const adx_view *b,
                               adx_ids *ai, adx_ids *bi, ad_real *fault,
                               const ad_real **value)
@@ -11777,8 +11774,8 @@ static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
 }
 
 // Columns of C are computed in panels of so many, so that their part of B stays
-// in the cache and their sums on the stack. (A product of 768 x 768, gcc -O3,
-// is 2 times as fast as row by row.)
+// in the cache and their sums on the stack. (A product of 768 x 768 instead of
+// row by row, gcc: 0.5.)
 #define ADX_COLUMNS 128
 
 // Computes a panel: n columns of C, from column `from` on. Row i of it is the

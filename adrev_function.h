@@ -1551,9 +1551,8 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
  *           adx_enter_number adx_fixed_anew adx_fixed
  * ========================================================================== */
 
-// The table has so many entries at most: 128 kB, which the cache holds. (With a
-// table of all numbers, each of 10^7 operations took 2.7 times as long to
-// record.)
+// The table has so many entries at most: 128 kB, which the cache holds. (bench:
+// recording, 10^7 operations, 0.37 of a table of all numbers.)
 #define ADX_SEEN_MOST ((size_t)1 << 14)
 
 typedef struct adx_key {
@@ -1601,8 +1600,8 @@ static size_t adx_set_of(const adx_program *p, uint32_t hash)
     return hash & (p->seen_sets - 1);
 }
 
-// Whether any number of a set has this hash. Mostly none has. (With vectors
-// each of 10^5 operations takes 17 instead of 19 ns to record.)
+// Whether any number of a set has this hash. Mostly none has. (Vectors, bench:
+// recording, 10^5 operations, 0.89.)
 ADX_INLINE bool adx_may_have(const adx_seen_set *set, uint32_t hash)
 {
 #ifdef __GNUC__
@@ -1803,8 +1802,8 @@ ADX_INLINE uint32_t adx_append_node(adx_program *p, uint32_t op, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
     uint32_t r = (uint32_t)p->numbers++;
-    // Memory further on is fetched before it is needed: 18.1 instead of 18.6 ns
-    // for each of 10^7 operations.
+    // Memory further on is fetched before it is needed. (bench: recording, 10^7
+    // operations, 0.97.)
     ADX_FETCH((uintptr_t)&p->node[p->nodes] + ADX_FAR);
     p->from[r] = (uint32_t)p->nodes;
     p->node[p->nodes++] = (adx_node){ op, r, x, y, z };
@@ -1834,8 +1833,8 @@ ADX_INLINE uint32_t adx_once(adx_program *p, adx_key key, uint32_t op,
 // itself becomes a square. The arguments of an operation that commutes are put
 // in order, so that x y and y x have the same key. Anything else becomes a
 // node, unless a node with its key is known. Every operation of a recording
-// comes here, so each test costs: of 10^3 operations each takes 14 ns; with
-// more tests here and in adx_trace it took 18.
+// comes here, so each test costs. (bench: recording, 10^3 operations, 0.78 of
+// what it was with more tests here and in adx_trace.)
 ADX_INLINE uint32_t adx_emit_of(adx_program *p, uint32_t op, uint32_t x,
                                 uint32_t y, uint32_t z)
 {
@@ -4717,7 +4716,7 @@ static void adx_place_node(adx_placing *k, size_t i)
 // A node that uses the result of the node before it has a code of its own,
 // which says its operation and which argument that result is. It finds the
 // argument in a register; through memory it would wait longer than most
-// operations take. (Twenty times x = x a + b: 69 instead of 128 ns.)
+// operations take. (Replay of twenty times x = x a + b: 0.54.)
 enum {
     ADX_CODE = 0xff,            // of the operation
     ADX_AFTER_X = 0x100, ADX_AFTER_Y = 0x200, ADX_AFTER_Z = 0x300,
@@ -5307,13 +5306,13 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_AT(label, code) label:
 #ifdef __clang__
 #define ADX_GO_FUNCTION
-// clang 14 would merge all jumps that follow a condition into one. (sir as a
-// scan, replayed, bench/: 5.4 instead of 7.4 times the plain program.)
+// clang 14 would merge all jumps that follow a condition into one. (bench: sir,
+// scan repl, 0.73.)
 #define ADX_GO_NEXT do { ADX_OPAQUE(s); goto *to[s->op]; } while (0)
 #else
 // gcc's pass `gcse` loads constants that many operations have before the jump,
-// which is then too long to be copied: one jump for all of them. (particles
-// replayed, bench/, gcc 12: 78 instead of 97 us.)
+// which is then too long to be copied: one jump for all of them. (bench:
+// particles, replay, gcc 12, 0.80.)
 #define ADX_GO_FUNCTION __attribute__((optimize("no-gcse")))
 #define ADX_GO_NEXT goto *to[s->op]
 #endif
@@ -5466,9 +5465,9 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 }
 
 // gcc -O2 vectorises a loop only if it need not test whether arrays overlap
-// (gmm-d10 replayed, bench/ with -O2: 1.3 times as fast), and -O3 writes a loop of
-// up to 16 lanes out before it looks for vectors, and then finds none (seven
-// directions of bench/sparse: 2.0 times as fast with vectors).
+// (bench: gmm-d10, replay, -O2, 0.77), and -O3 writes a loop of up to 16 lanes
+// out before it looks for vectors, and then finds none (bench: sparse J, 7
+// directions, 0.5).
 #if defined __GNUC__ && !defined __clang__
 #define ADX_AS_VECTORS _Pragma("GCC unroll 1") _Pragma("GCC ivdep")
 #else
@@ -5476,7 +5475,7 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 #endif
 
 // A block of L lanes: all loops have the same constant length, since this is
-// inlined where L is known. (burgers, bench/: 1.5 times as fast as calls of
+// inlined where L is known. (bench: burgers, replay, 0.67 of calls of
 // adx_map_of.)
 ADX_INLINE void adx_run_block(const adx_machine *m, ad_real w[], const size_t L,
                               uint32_t flipped[])
@@ -5661,8 +5660,8 @@ typedef struct adx_compiled {
 
 // How many points a block of machine code has: up to four times as many as a
 // replay has lanes, as long as the numbers of the block fit into the nearest
-// cache, because each block has a cost of its own. (burgers compiled, bench/:
-// 3.9 ms with 128 points, 5.5 with 32.)
+// cache, because each block has a cost of its own. (bench: burgers, compiled,
+// 128 points instead of 32, 0.71.)
 static size_t adx_lanes_of(size_t inputs, size_t outputs)
 {
     size_t bytes = (inputs + outputs) * ADREV_LANES_MOST * sizeof(ad_real);
@@ -5977,7 +5976,7 @@ typedef struct adx_given {
 
 // Whether some result is not finite: for such an x, x * 0 is a NaN and spoils
 // the sum. There are four sums, because in a single one every addition would
-// wait for the one before (dot, bench/: 2 of 4 us).
+// wait for the one before. (bench: dot, replay, 0.5.)
 static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 {
     ad_real fault[4] = {0};
@@ -6030,7 +6029,7 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
 }
 
 // Whether a kind has machine code. call_matrix is tested first, since
-// ad_fn_linearize needs no other. (rotquat, bench/: 11.5 instead of 12.2 ns.)
+// ad_fn_linearize needs no other. (bench: rotquat, compiled, 0.94.)
 static bool adx_has_code(const adx_compiled *c)
 {
     return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
@@ -6188,7 +6187,7 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
 }
 
 // So many results, or more, are written in place, since copying them takes
-// long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
+// long. (bench: matvec, compiled, 0.61.)
 #define ADX_COPIES_MOST 1000
 
 // Runs machine code, if there is any. *again: a replay must do the evaluation
@@ -6226,7 +6225,7 @@ adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
 
 // Does one evaluation. Machine code that checks its results itself and needs
 // hardly any memory is called right here, since anything more would take as
-// long as a small function does. (rotquat, bench/: 11 instead of 17 ns.)
+// long as a small function does. (bench: rotquat, compiled, 0.65.)
 ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
                                      const adx_given given[], size_t wants,
                                      const adx_wanted wanted[])
@@ -6252,9 +6251,9 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
 /* --- one point after another --------------------------------------------- */
 
 // Begins evaluations at one point after another: takes all memory now, so that
-// no call has to look at memory or arguments again. (sir as a scan, compiled,
-// bench/: 2.1 instead of 3.6 times the plain program.) False: no memory.
-// adx_end_evaluation must follow, whatever is returned.
+// no call has to look at memory or arguments again. (bench: sir, scan comp,
+// 0.58.) False: no memory. adx_end_evaluation must follow, whatever is
+// returned.
 ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
                                      adx_kind kind)
 {
@@ -6454,8 +6453,8 @@ ADX_API ad_status ad_fn_call(ad_fn *fn, const ad_rev x[], ad_rev y[])
 // if that is faster, even with lanes to spare. The loops of a block have a
 // constant length and take half of the time. Calls of the math library gain
 // nothing, since they cost the same for each lane, and arrays gain nothing
-// either. (skin, bench/, 26 directions: 32 lanes are two to four times as fast
-// as 28.)
+// either. (bench: skin, replay, 26 directions, 0.25 to 0.5 with 32 lanes
+// instead of 28.)
 static size_t adx_lanes_for(const adx_machine *m, size_t n)
 {
     size_t few = (n + 3) / 4 * 4;
@@ -6658,8 +6657,8 @@ typedef struct adx_mapping {
 } adx_mapping;
 
 // Copies the numbers of n lanes. The arrays do not overlap, but gcc 12 makes
-// `rep movs` of a memcpy that it knows to be short (burgers replayed, bench/:
-// 1.3 times as long).
+// `rep movs` of a memcpy that it knows to be short. (bench: burgers, replay,
+// 0.77.)
 static void adx_copy_lanes(size_t n, const ad_real from[], ad_real to[])
 {
     memmove(to, from, n * sizeof *to);
@@ -6927,8 +6926,8 @@ static bool adx_map_compiled(const adx_mapping *k, adx_block_memory *own,
 
 // Evaluates a piece of a block, of up to ADREV_LANES_MOST points, by a replay.
 // Returns whether its adjoints have been added at once. They are if the piece
-// is the whole block and blocks do not wait for one another (gmm replayed,
-// bench/: 1.25 times as long by way of y).
+// is the whole block and blocks do not wait for one another. (bench: gmm-d10,
+// replay, 0.8 of the way by y.)
 static bool adx_map_lanes(adx_mapping *k, adx_block_memory *own, size_t point,
                           size_t n, ad_real y[])
 {

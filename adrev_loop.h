@@ -2554,8 +2554,7 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
 
 // Leaves the memory for all states to the next scan of these functions. Memory
 // that has been used is cheaper than new memory, since the system has already
-// given its pages. (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times
-// the plain program.)
+// given its pages. (bench: loop, scan comp, 0.83.)
 static void adx_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->timetable);
@@ -2648,9 +2647,8 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
 }
 
 // Returns how many numbers a step may hand on: as many as take three quarters
-// of the memory of the state, or four if the state is small. (lstm, bench/,
-// compiled with clang: 2.5 times the plain program instead of 2.7 with half the
-// memory.)
+// of the memory of the state, or four if the state is small. (bench: lstm, scan
+// comp, clang, 0.93 of half the memory.)
 static size_t adx_hands_on(const adx_scan *c)
 {
     return c->n.window > 5 ? c->n.window * 3 / 4 : 4;
@@ -2903,9 +2901,8 @@ static void adx_count_behind(adx_scan *c)
 
 // Computes the results of the step whose inputs were gathered, by path i.
 // Forwards a function is used only where that pays: if it is machine code, if
-// its primal hands something on, and in lean runs (sir replayed with clang,
-// bench/: 7.2 instead of 8.3 times the plain program). False: it is not used,
-// or the step does not take this path.
+// its primal hands something on, and in lean runs (bench: sir, scan repl,
+// clang, 0.87). False: it is not used, or the step does not take this path.
 static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;
@@ -2991,9 +2988,8 @@ static void adx_count_behind(adx_scan *c) { (void)c; }
  * change stay where the function reads them. The run ends at a step that is
  * special in any way, which the other layers then do: a step that takes another
  * path, that is compared with its function, or that has a result that is not
- * finite. If runs turn out to be short, no new one is begun for a while. (loop
- * as a scan, bench/: compiled 2.2 instead of 4.4 times the plain program,
- * replayed 3.0 instead of 3.4.)
+ * finite. If runs turn out to be short, no new one is begun for a while.
+ * (bench: loop, scan comp, 0.5; scan repl, 0.88.)
  *
  *   needs   array/linear function/api function/program function/matrices
  *           function/run function/functions function/evaluation loop/schedule
@@ -3059,8 +3055,7 @@ static bool adx_find_state(adx_lean *r, size_t s)
 
 // Returns state s, which follows the latest one. *behind becomes the mark
 // behind it. NULL: there is no room. Memory further on is fetched before it is
-// needed (loop as a scan of 10^6 steps, replayed: 38.5 instead of 41.5 ns a
-// step).
+// needed. (bench: loop, scan repl, 10^6 steps, 0.93.)
 ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
 {
     if (r->near > 0) {
@@ -3217,8 +3212,8 @@ static void adx_list_data(adx_moving_data *d, const adx_stepping *k, size_t s,
 }
 
 // Lets machine code do many of the next `steps` steps, beginning with step s,
-// as long as their states are in one block. Returns how many it did. (loop as a
-// scan, compiled, bench/: 1.9 instead of 2.2 times the plain program.)
+// as long as their states are in one block. Returns how many it did. (bench:
+// loop, scan comp, 0.86.)
 static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 {
     const adx_stepping *k = r->k;
@@ -3244,8 +3239,7 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
 
 // Steps are unrolled only if they have few operations; otherwise the operations
 // take nearly all of the time. If the program is made for one scan only, it
-// must save more than it costs to make it: 10 to 20 us, while each step saves
-// about 10 ns.
+// must save more than it costs to make it, which is what some 2000 steps save.
 enum { ADX_UNROLLED_NODES = 64, ADX_UNROLLED_PAYS = 2000 };
 
 // Whether a step is short enough to be unrolled, and has the shape for it. An
@@ -3282,8 +3276,8 @@ static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
 
 // Reverses steps before s, down to `from`, ADX_UNROLLED at a time, as long as
 // they keep to the function. Returns the earliest step that is reversed then.
-// f.carried are the adjoints of the state, before and after. (loop as a scan,
-// replayed, bench/: 2.6 instead of 2.9 times the plain program.)
+// f.carried are the adjoints of the state, before and after. (bench: loop, scan
+// repl, 0.90.)
 //
 // The inputs of the unrolled program are in its workspace, in the order of
 // adx_make_unrolled. Adjoints of the state and of the parameters are among them

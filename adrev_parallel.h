@@ -1873,8 +1873,8 @@ static adx_level *adx_import_level(adx_worker *w, ad_rev x,
 }
 
 // Adds one input, most often far from all limits: to the last entry if that is
-// one of inputs, else in a new entry. (This makes an import 8 ns faster with
-// clang.)
+// one of inputs, else in a new entry. (bench: parallel, an import, clang,
+// 0.76.)
 static size_t adx_new_input(adx_context *c)
 {
     const ad_tape *t = c->tape;
@@ -1930,8 +1930,7 @@ ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
     return adx_own_value(t, local);
 }
 
-// The annex's import. Every use of a value but the first is found in the table:
-// 5 ns.
+// The annex's import. Every use of a value but the first is found in the table.
 static uint64_t adx_import_value(ad_tape *t, uint64_t id)
 {
     adx_worker *w = (adx_worker *)t->annexed;

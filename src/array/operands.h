@@ -167,8 +167,8 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     return fault;
 }
 
-// Row i. A step that is known to the compiler makes vector loops (a dot product
-// is 1.2 times as fast).
+// Row i. A step that is known to the compiler makes vector loops. (bench:
+// dot-1e3, arrays, 0.83.)
 static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 {
     const ptrdiff_t step = a->cs * a->unit;
@@ -404,9 +404,8 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     return other == 0;
 }
 
-// Packs row i of any view, as adx_pack_even_row does one of step 1. A large
-// matrix is so read from memory only once, which makes matvec 1.15 times as
-// fast.
+// Packs row i of any view, as adx_pack_even_row does one of step 1. So a large
+// matrix is read from memory only once. (bench: matvec, arrays, 0.87.)
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
 {

@@ -31,9 +31,9 @@
 
 // ADREV_TRACE   1: hooks can watch operations, see ad_hooks.     default 0
 //   For files whose functions are recorded by adrev_function.h. Each operation
-//   tests one thread-local word. That costs nothing in nn and particles
-//   (bench/) and a fifth in loop and lstm; recording burgers takes 1.6 times as
-//   long with clang 14, 3 times with gcc 12.
+//   tests one thread-local word. That costs nothing in nn and particles (rows
+//   of BENCHMARKS.md) and a fifth in loop and lstm; recording burgers takes 1.6
+//   times as long with clang 14, 3 times with gcc 12.
 #ifndef ADREV_TRACE
 #define ADREV_TRACE 0
 #define ADX_TRACE_UNSET         // adrev_function.h asks for it
@@ -228,10 +228,9 @@ ADX_EXTERN size_t strlen(const char *text);
 #define ADX_WORDS 0
 #endif
 
-// Prefetches memory that is written or read in order, this far ahead. (burgers,
-// gcc: 28 instead of 42 times as long as the plain program. Any distance from 2
-// to 20 kB does as well.) Not on 32 bits: microcontrollers have no caches to
-// fill.
+// Prefetches memory that is written or read in order, this far ahead. (bench:
+// burgers, gcc, 0.67. Any distance from 2 to 20 kB does as well.) Not on 32
+// bits: microcontrollers have no caches to fill.
 #define ADX_FAR 4800            /* bytes */
 #if (defined __GNUC__ || defined __clang__) && UINTPTR_MAX > 0xffffffff
 #define ADX_FETCH(address) __builtin_prefetch((const void *)(address))

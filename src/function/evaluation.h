@@ -30,7 +30,7 @@ typedef struct adx_given {
 
 // Whether some result is not finite: for such an x, x * 0 is a NaN and spoils
 // the sum. There are four sums, because in a single one every addition would
-// wait for the one before (dot, bench/: 2 of 4 us).
+// wait for the one before. (bench: dot, replay, 0.5.)
 static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 {
     ad_real fault[4] = {0};
@@ -83,7 +83,7 @@ ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
 }
 
 // Whether a kind has machine code. call_matrix is tested first, since
-// ad_fn_linearize needs no other. (rotquat, bench/: 11.5 instead of 12.2 ns.)
+// ad_fn_linearize needs no other. (bench: rotquat, compiled, 0.94.)
 static bool adx_has_code(const adx_compiled *c)
 {
     return c->call_matrix != NULL || c->call_x != NULL || c->call_xv != NULL
@@ -241,7 +241,7 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
 }
 
 // So many results, or more, are written in place, since copying them takes
-// long. (matvec, bench/: 1.14 instead of 1.88 times the plain program.)
+// long. (bench: matvec, compiled, 0.61.)
 #define ADX_COPIES_MOST 1000
 
 // Runs machine code, if there is any. *again: a replay must do the evaluation
@@ -279,7 +279,7 @@ adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
 
 // Does one evaluation. Machine code that checks its results itself and needs
 // hardly any memory is called right here, since anything more would take as
-// long as a small function does. (rotquat, bench/: 11 instead of 17 ns.)
+// long as a small function does. (bench: rotquat, compiled, 0.65.)
 ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
                                      const adx_given given[], size_t wants,
                                      const adx_wanted wanted[])
@@ -305,9 +305,9 @@ ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
 /* --- one point after another --------------------------------------------- */
 
 // Begins evaluations at one point after another: takes all memory now, so that
-// no call has to look at memory or arguments again. (sir as a scan, compiled,
-// bench/: 2.1 instead of 3.6 times the plain program.) False: no memory.
-// adx_end_evaluation must follow, whatever is returned.
+// no call has to look at memory or arguments again. (bench: sir, scan comp,
+// 0.58.) False: no memory. adx_end_evaluation must follow, whatever is
+// returned.
 ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
                                      adx_kind kind)
 {

@@ -83,8 +83,8 @@ typedef struct adx_compiled {
 
 // How many points a block of machine code has: up to four times as many as a
 // replay has lanes, as long as the numbers of the block fit into the nearest
-// cache, because each block has a cost of its own. (burgers compiled, bench/:
-// 3.9 ms with 128 points, 5.5 with 32.)
+// cache, because each block has a cost of its own. (bench: burgers, compiled,
+// 128 points instead of 32, 0.71.)
 static size_t adx_lanes_of(size_t inputs, size_t outputs)
 {
     size_t bytes = (inputs + outputs) * ADREV_LANES_MOST * sizeof(ad_real);

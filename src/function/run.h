@@ -39,13 +39,13 @@ static bool adx_same_value(ad_real a, ad_real b)
 #define ADX_GO_AT(label, code) label:
 #ifdef __clang__
 #define ADX_GO_FUNCTION
-// clang 14 would merge all jumps that follow a condition into one. (sir as a
-// scan, replayed, bench/: 5.4 instead of 7.4 times the plain program.)
+// clang 14 would merge all jumps that follow a condition into one. (bench: sir,
+// scan repl, 0.73.)
 #define ADX_GO_NEXT do { ADX_OPAQUE(s); goto *to[s->op]; } while (0)
 #else
 // gcc's pass `gcse` loads constants that many operations have before the jump,
-// which is then too long to be copied: one jump for all of them. (particles
-// replayed, bench/, gcc 12: 78 instead of 97 us.)
+// which is then too long to be copied: one jump for all of them. (bench:
+// particles, replay, gcc 12, 0.80.)
 #define ADX_GO_FUNCTION __attribute__((optimize("no-gcse")))
 #define ADX_GO_NEXT goto *to[s->op]
 #endif
@@ -198,9 +198,9 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 }
 
 // gcc -O2 vectorises a loop only if it need not test whether arrays overlap
-// (gmm-d10 replayed, bench/ with -O2: 1.3 times as fast), and -O3 writes a loop of
-// up to 16 lanes out before it looks for vectors, and then finds none (seven
-// directions of bench/sparse: 2.0 times as fast with vectors).
+// (bench: gmm-d10, replay, -O2, 0.77), and -O3 writes a loop of up to 16 lanes
+// out before it looks for vectors, and then finds none (bench: sparse J, 7
+// directions, 0.5).
 #if defined __GNUC__ && !defined __clang__
 #define ADX_AS_VECTORS _Pragma("GCC unroll 1") _Pragma("GCC ivdep")
 #else
@@ -208,7 +208,7 @@ static void adx_guard_lanes(const adx_node *s, const ad_real w[],
 #endif
 
 // A block of L lanes: all loops have the same constant length, since this is
-// inlined where L is known. (burgers, bench/: 1.5 times as fast as calls of
+// inlined where L is known. (bench: burgers, replay, 0.67 of calls of
 // adx_map_of.)
 ADX_INLINE void adx_run_block(const adx_machine *m, ad_real w[], const size_t L,
                               uint32_t flipped[])

@@ -68,8 +68,7 @@ static bool adx_same_memory(const ad_allocator *a, const ad_allocator *b)
 
 // Leaves the memory for all states to the next scan of these functions. Memory
 // that has been used is cheaper than new memory, since the system has already
-// given its pages. (loop as a scan, compiled, bench/: 3.0 instead of 3.6 times
-// the plain program.)
+// given its pages. (bench: loop, scan comp, 0.83.)
 static void adx_spare_states(adx_scan *c)
 {
     adx_state_pool *full = adx_full_state_pool(&c->timetable);
@@ -162,9 +161,8 @@ static void adx_step_as_function(const ad_rev *x, ad_rev *y, void *ctx)
 }
 
 // Returns how many numbers a step may hand on: as many as take three quarters
-// of the memory of the state, or four if the state is small. (lstm, bench/,
-// compiled with clang: 2.5 times the plain program instead of 2.7 with half the
-// memory.)
+// of the memory of the state, or four if the state is small. (bench: lstm, scan
+// comp, clang, 0.93 of half the memory.)
 static size_t adx_hands_on(const adx_scan *c)
 {
     return c->n.window > 5 ? c->n.window * 3 / 4 : 4;
@@ -417,9 +415,8 @@ static void adx_count_behind(adx_scan *c)
 
 // Computes the results of the step whose inputs were gathered, by path i.
 // Forwards a function is used only where that pays: if it is machine code, if
-// its primal hands something on, and in lean runs (sir replayed with clang,
-// bench/: 7.2 instead of 8.3 times the plain program). False: it is not used,
-// or the step does not take this path.
+// its primal hands something on, and in lean runs (bench: sir, scan repl,
+// clang, 0.87). False: it is not used, or the step does not take this path.
 static bool adx_run_path(adx_stepping *k, size_t i, bool lean)
 {
     const adx_scan *c = k->scan;

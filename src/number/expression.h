@@ -138,8 +138,8 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
 // (adx_times). But where that rule and IEEE differ, the product is NaN. So the
 // one test that a statement makes (adx_fits_N) also looks for a NaN, and only in
 // the cold branch is it asked which slots have a factor of exactly zero, which
-// is why compilers compute the bits `zero` there only. (With a test in each
-// operator, a statement takes 13.0 instead of 12.3 ns.)
+// is why compilers compute the bits `zero` there only. (Instead of a test in
+// each operator: 0.95 of a statement.)
 #define ADX_DO(i)                                                           \
     s[i].d = f * a->slot[i].d;                                              \
     s[i].id = a->slot[i].id;                                                \

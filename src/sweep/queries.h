@@ -280,7 +280,7 @@ ADX_INLINE bool adx_is_few(const ad_tape *t)
 }
 
 // The gradient of a small tape, with adjoints on the stack. False: not possible
-// in this way, and nothing was written. (mul, bench/: 17.6 instead of 20.9 ns.)
+// in this way, and nothing was written. (bench: mul, 0.84.)
 ADX_INLINE bool adx_gradient_of_few(const ad_tape *t, ad_rev y, size_t n,
                                     const ad_rev x[], ad_real g[])
 {

@@ -237,8 +237,8 @@ typedef uint64_t adx_words __attribute__((vector_size(32),
 
 // Writes n values with consecutive ids. Each loop hides a pointer from the
 // compiler, so that it is compiled as written: gcc's vector loops write numbers
-// in halves, and cache lines from the end. (One input takes 0.15 ns in a cache
-// and 0.8 in memory; 0.35 without AVX2, 0.5 and 1.2 as a vector loop.)
+// in halves, and cache lines from the end. (Of its time: 0.3 in a cache, 0.67
+// in memory.)
 ADX_APART void adx_name_run(size_t n, const ad_real x[], ad_rev out[],
                             uint64_t id)
 {

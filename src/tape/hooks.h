@@ -205,8 +205,8 @@ ADX_NOINLINE static ad_rev adx_observe_any(ad_opcode code, ad_real v, ad_rev a,
 }
 
 // Most operations are told to the observer in registers and by a tail call,
-// which keeps nothing on the stack. (10^3 operations recorded: 14 instead of 17
-// ns each. That they have no entry on the tape saved 17 of 79 ns before that.)
+// which keeps nothing on the stack. (bench: recording, 10^3 operations, 0.82.
+// That they have no entry on the tape: 0.78 before that.)
 ADX_INLINE ad_rev adx_trace(ad_opcode code, ad_real v, unsigned n, ad_rev a,
                             ad_real fa, ad_rev b, ad_real fb, ad_rev c,
                             ad_real fc)
