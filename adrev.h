@@ -1808,7 +1808,7 @@ ADX_TRY ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                               size_t n, const ad_rev x[], ad_real J[]);
 
 // Everything in one call: inputs, program, sweep. Records on the current tape,
-// behind what is there, and leaves the tape as it was; without a current tape,
+// after what is there, and leaves the tape as it was; without a current tape,
 // on one of its own, which allocates (with ADREV_FIXED: ADREV_ENOTAPE).
 //
 //   x   [n]      in    point
@@ -2011,8 +2011,8 @@ typedef struct ad_external_point {
     ad_real *xbd;           // [k*n] out: tangents of xb
 } ad_external_point;
 
-// A user's own derivative. All functions are given what was saved, and all but
-// destroy return whether they worked; if not, the query returns
+// A user's own derivative. All functions are given what was saved. All but
+// destroy return true, or false if they failed; then the query returns
 // ADREV_EEXTERNAL. No tape is current while they run: they may use other tapes,
 // or ad_grad, but not this tape.
 //
@@ -2116,7 +2116,7 @@ ADX_API void ad_softmax(size_t n, const ad_rev x[], ad_rev y[]);
 ADX_API void ad_softmax_s(size_t n, const ad_rev *x, ptrdiff_t incx,
                           ad_rev *y, ptrdiff_t incy);
 
-// y = a x + y (ad_axpy), and y = a x (ad_scale), where y may be x.
+// ad_axpy: y = a x + y. ad_scale: y = a x, where y may be x.
 ADX_API void ad_axpy(size_t n, ad_rev a, const ad_rev x[], ad_rev y[]);
 ADX_API void ad_axpy_s(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
                        ad_rev *y, ptrdiff_t incy);

@@ -183,22 +183,22 @@ typedef struct ad_store {
 // each time that it has reversed `every` steps. If the process ends, another one
 // runs the same program with the same store. It makes the first run again; its
 // sweeps take what is in the store and go on from there, with the same bits.
-// What the store has of another scan, of other values or of other adjoints of
-// the results, and what was put only in part, is not taken. So
+// It does not take what belongs to another scan, to other values or to other
+// adjoints of the results, nor what was put only in part. So
 //
 //     put     replaces what an earlier process has put under that number
 //     get     returns false for what is not there
 //     drop    is called only if a reverse sweep has come to its end
 //
 // Numbers are those of states, times 3, and one or two more. Whatever the step
-// uses through ctx must be the same, since nobody compares it. `replays` are not
-// used: steps are recorded anew for each `every` of them. In a program of
+// uses through ctx must be the same, since nobody compares it. `replays` are
+// not used: steps are recorded anew for each `every` of them. In a program of
 // several processes (statements with `always`) all must go on from the same
-// step, though one of them may have less in its store, or what is damaged or of
-// another run. So before adjoints are taken, agree is called with whether this
-// process has the right ones, and returns whether all have; get must not ask the
-// others. All processes call agree equally often, if they run as many steps; for
-// that no steps are replayed. NULL: there is one process.
+// step, even if the store of one of them has less, or is damaged or of another
+// run. So before adjoints are taken, `agree` is given whether this process has
+// the right ones, and returns whether all processes have; `get` must not ask
+// the others. All processes call `agree` equally often if they run equally many
+// steps; for that no steps are replayed. NULL: there is one process.
 
 typedef struct ad_schedule {
     ad_schedule_kind kind;
@@ -367,10 +367,10 @@ ADX_API ad_status ad_scan(const ad_scan_desc *scan, ad_scan_report *report);
 // For a scan that is made again and again, as in a fit: its step is recorded
 // only in the first scan. In the following ones the recording may also run
 // forwards in place of the step. Where the states of all steps of a range are
-// kept, results of the math library are kept with them, half as many as a state
-// has numbers, or four, so that the way back need not compute them again. The
-// memory is kept from scan to scan. Scans with the same step, ctx and sizes may
-// share one object, as long as *ctx and what it points to do not change.
+// kept, results of the math library are kept with them, at most half as many as
+// a state has numbers, or four. So the way back need not compute these again.
+// The memory is kept from scan to scan. Scans with the same step, ctx and sizes
+// may share one object, as long as *ctx and what it points to do not change.
 // Fastest where states have the single tap -1 and nothing is untraced.
 //
 // A few steps of each scan also run by themselves, for comparison. If one of

@@ -215,7 +215,7 @@ ADX_TRY ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
                               ad_real *y, ad_real g[]);
 
 // The parts that this rank computes: *begin to *end - 1. So it can read their
-// data, and no other. Unless ad_mpi_balance is on, they never change.
+// data, and no other. They change only while ad_mpi_balance is on.
 ADX_API void ad_mpi_range(const ad_mpi *c, size_t parts, size_t *begin,
                           size_t *end);
 
@@ -224,10 +224,10 @@ ADX_API void ad_mpi_range(const ad_mpi *c, size_t parts, size_t *begin,
 // every part on every rank. No bit of the results changes. Alike on all ranks.
 ADX_API void ad_mpi_balance(ad_mpi *c, bool on);
 
-// Has rank 0 told how many parts all ranks have done, about every `seconds`,
-// between two of its own parts and while it waits. NULL: nobody is told.
-// On all ranks; only rank 0 is told. The function may use a tape of its own; calls
-// of an ad_mpi fail there (ADREV_EBUSY).
+// Makes rank 0 call `watch` with how many parts all ranks have done, about
+// every `seconds`, between two of its own parts and while it waits. All ranks
+// make this call. The function may use a tape of its own; calls of an ad_mpi
+// fail in it (ADREV_EBUSY). NULL: none is called.
 ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
                           void *user);
 
@@ -311,7 +311,8 @@ ADX_API ad_status ad_mpi_sendrecv(ad_mpi *c, int to, size_t n,
                                   ad_rev y[]);
 
 // Between two ranks messages are taken in the order in which they were sent.
-// Who sends does not wait, unless more than 64 MiB of its messages are under way.
+// A sender does not wait, unless more than 64 MiB of its messages are under
+// way.
 ADX_API ad_status ad_mpi_send(ad_mpi *c, int to, size_t n, const ad_rev x[]);
 ADX_API ad_status ad_mpi_recv(ad_mpi *c, int from, size_t m, ad_rev y[]);
 
@@ -378,9 +379,9 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
 /* --- derivatives of a distributed recording -----------------------------------
  * All are collective. t is the tape of this rank, x are its own inputs, and
  * their number may differ from rank to rank. Every number is a variable of its
- * own on each rank: if y was made equal on all ranks (ad_mpi_allreduce), it is
- * the y of rank 0 whose derivative is meant, and no gradient becomes as many
- * times too large as there are ranks.
+ * own on each rank: if all ranks have the same y (ad_mpi_allreduce), the
+ * derivative is that of rank 0's y, and no gradient is too large by the number
+ * of ranks.
  *
  *   returns      ADREV_OK; those of the queries of adrev.h with the same name;
  *                what failed while t was recorded; ADREV_ESHAPE: ranks ask for

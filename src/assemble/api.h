@@ -49,14 +49,14 @@ typedef struct ad_element {
 
 /* --- interface --------------------------------------------------------------
  * An assembly does not change: any number of threads may use it at once. After
- * the first call of each kind, evaluations in a row allocate nothing. If
+ * the first call of each function, further evaluations allocate nothing. If
  * adrev_parallel.h is included before this header where both are implemented,
- * elements and sums run on the pool, whose threads may allocate their memory each
- * time. Results do not depend on the number of threads, on lanes, or on whether
- * elements are compiled (without contraction).
- * Contributions to a number are added kind by kind; of a kind, result by result
- * of the element function (adjoints: input by input; matrices: entry by entry);
- * and then element by element.
+ * elements and sums run on the pool, whose threads may allocate their memory
+ * each time. Results do not depend on the number of threads, on lanes, or on
+ * whether elements are compiled (without contraction). Contributions to a
+ * number are added kind by kind; of a kind, result by result of the element
+ * function (adjoints: input by input; matrices: entry by entry); and then
+ * element by element.
  *
  * Results are written only if ADREV_OK is returned, after all arguments have
  * been read, so that a result may lie where an argument does. Otherwise:
@@ -68,10 +68,9 @@ typedef struct ad_element {
  *     ADREV_ENOMEM   the allocator returned NULL
  *     ADREV_ESHAPE   an array is NULL that must not be
  *
- * There are no Taylor coefficients along v: the first one is J v, the second one
- * of a weighted sum is v H v / 2 (ad_assembly_hvp), and higher ones are sums of
- * those of the elements (ad_fn_taylor), which are computed one by one in any
- * case.
+ * There is no function for Taylor coefficients along v: the first one is J v,
+ * the second one of a weighted sum is v H v / 2 (ad_assembly_hvp), and higher
+ * ones are sums of those of the elements, each by ad_fn_taylor.
  *
  * Arrays: x [n], p [np], y, dy and w [m], v, dx and hv [n].                  */
 
@@ -114,10 +113,10 @@ ADX_API ad_assembly_size ad_assembly_about(const ad_assembly *a);
 // index out of range, was about, on this thread.
 ADX_API ad_element ad_assembly_element(void);
 
-// From now on elements are evaluated by machine code, in blocks. What it takes
-// to compile depends on the element functions only, not on how many elements
-// there are. Elements with guards, array statements or external statements are
-// replayed as before.
+// From now on elements are evaluated by machine code, in blocks. The time to
+// compile depends on the element functions only, not on the number of elements.
+// Elements with guards, array statements or external statements are replayed as
+// before.
 //
 //   options      in    as of ad_fn_compile; functions 0: value, jvp, vjp, hvp
 //                      and both sparse matrices
@@ -129,6 +128,7 @@ ADX_TRY ad_status ad_assembly_compile(ad_assembly *a,
 
 /* --- evaluation ----------------------------------------------------------- */
 
+// y = the sum of all elements at x, with the parameters p.
 ADX_TRY ad_status ad_assembly_eval(ad_assembly *a, const ad_real x[],
                                    const ad_real p[], ad_real y[]);
 

@@ -60,15 +60,15 @@ extern "C" {
  * triangle. The constants of a pattern have at least one element, even if it is
  * empty.
  *
- * What repeats is written as loops, where they save 200 statements and more:
- * the same operations again and again, with arguments at even distances, or by
- * a table of indices, or of their differences. Constants that loops read are
- * one array, each of them once. Loops nest up to three deep. Operations keep
- * their order, unless the code is half as long if those that wait for nothing
- * more come first; each has the same arguments, so the bits are the same.
- * Without such repetition, and with array nodes (each of which is a loop
- * already), the code has each operation once. Patterns that repeat are written
- * by macros, as the same constants.
+ * Operations that repeat are written as loops, where that saves at least 200
+ * statements: the same operations again and again, with arguments at even
+ * distances, or by a table of indices, or of their differences. The constants
+ * that loops read are one array, which has each of them once. Loops nest up to
+ * three deep. Operations keep their order, unless the code is half as long when
+ * each comes as early as its arguments allow; arguments stay the same, and so
+ * do the bits. Without such repetition, and with array nodes (each of which is
+ * a loop already), the code has each operation once. Patterns that repeat are
+ * written by macros, as the same constants.
  */
 
 enum {
@@ -299,16 +299,14 @@ typedef struct ad_compile_options {
 // gradient, Hessian product and, if it has up to 1000 entries, the Jacobian at
 // one point (also with the value: ad_fn_linearize); or what `functions` says.
 // Everything else is replayed, even what an earlier call has compiled. To
-// compile matrices of large functions, ask for these alone: their code may be
-// several times as long as that of the value (see ad_fn_c_size), and compilers
-// take seconds for each megabyte.
+// compile matrices of large functions, name these functions alone: their code
+// may be several times as long as that of the value (see ad_fn_c_size), and
+// compilers take seconds for each megabyte.
 //
 // Compiling pays for small functions that are evaluated often, and for large
-// ones with repetition, which the code has as loops. Without it, gradients of
-// 10, 1000 and 10 000 inputs took 82 ns, 8.2 us and 86 us replayed, and 12 ns,
-// 3.2 us and 68 us compiled; the compiler took 0.1, 4 and 90 s; on a tape the
-// last gradient took 56 us. Compiling does not pay beyond about 1 MB of C code,
-// nor for fewer than about 10^6 evaluations (docs/compiling.md).
+// ones with repetition, which the code has as loops. Without repetition it does
+// not pay beyond about 1 MB of C code, nor for fewer than about 10^6
+// evaluations (docs/compiling.md has times).
 //
 // The code is written as C, compiled by the system's compiler, and kept in the
 // cache under the XXH128 of the code, the flags, the compiler's version and, on
