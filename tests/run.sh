@@ -40,9 +40,9 @@
 # Tests that include implementation.h share a unit, which is compiled once for
 # those of a group of builds that have the same flags of their own.
 #
-# Every build is strict, runs, and prints `name: N passed, M failed`. The
-# last line is the sum. A build that fails counts as a failure; a compiler
-# that is not there is skipped by name. `cpu` in the folder of the plan's builds
+# Every build is strict, runs, and prints `name: N passed, M failed`. The last
+# line is the sum. A build that fails counts as a failure; a compiler that is not
+# there is skipped by name. `cpu` in the folder of the plan's builds
 # says how many seconds of CPU each took, and how many of them to compile; its
 # first line is the sum. A plan's line `# cpu: SECONDS` says what that came to
 # when it was last measured, so that a run can say at once how long it takes.
@@ -57,12 +57,47 @@ strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wdouble-promotion"
 strict="$strict -DADREV_STRICT=1"       # warnings about the headers, too
 headers=$root/${HEADERS:-.}             # HEADERS=src: the rooms they are made of
 
-field() {
-    sed -n "1,6s|^// $2: *||p" "$1"
+# A third of the time of GNU ld, for compilers of this machine.
+linker=
+! command -v ld.lld > /dev/null 2>&1 || linker=-fuse-ld=lld
+
+# A process costs some 10 ms, so what is done for each build is done by the shell
+# itself, and what is done for all of them by one awk.
+
+# find_file NAME: $file is where a test or a unit stands: names are unique.
+find_file() {
+    for file in "$here"/*/"$1" "$here/$1"; do
+        [ ! -f "$file" ] || return 0
+    done
 }
 
-# Where a test or a unit stands: names are unique.
-path() { find "$here" -name "$1" | head -n 1; }
+# read_head FILE: what a test in C says of itself, to $own_flags, $with, $needs,
+# $libs and $packages.
+read_head() {
+    own_flags='' with='' needs='' libs='' packages='' lines=0
+    while [ $lines -lt 6 ] && read -r slashes key words; do
+        lines=$((lines + 1))
+        case $slashes$key in
+            //flags:) own_flags=$words ;;
+            //with:) with=$words ;;
+            //needs:) needs=$words ;;
+            //libs:) libs=$words ;;
+            //packages:) packages=$words ;;
+        esac
+    done < "$1"
+}
+
+# read_counts LOG: $counted if it has a count of checks, $failed if some of them
+# failed.
+read_counts() {
+    counted='' failed=''
+    while read -r words; do
+        case $words in
+            *': '*' passed, 0 failed'*) counted=1 ;;
+            *': '*' passed, '[1-9]*' failed'*) counted=1 failed=1 ;;
+        esac
+    done < "$1"
+}
 
 # All tests, slow ones first, each with its tags. A `part` is no test, but
 # belongs to one. A file without a line of tags would never run: a mistake.
@@ -226,8 +261,8 @@ implement() {
 }
 
 # has NEED COMPILER: whether a header, or a library `-lname`, is installed, or
-# whether `long double` is wider than double. (A
-# linker that root runs may replace /dev/null, so it writes a file of its own.)
+# whether `long double` is wider than double. (A linker that root runs may
+# replace /dev/null, so it writes a file of its own.)
 has() {
     case $1 in
         -l*) echo 'int main(void) { return 0; }' \
@@ -252,34 +287,31 @@ runner() {
     esac
 }
 
-# fails LOG: whether it has a count of failures
-fails() { grep -q ' passed, [1-9][0-9]* failed' "$1"; }
-
 # one NUMBER COMPILER FLAGS TEST: output to $out/NUMBER.log
 one() {
     log=$out/$1.log
     cc=$2
     flags=$3
-    name=$4
-    case $name in
+    name=${4%.c}
+    find_file "$4"
+    source=$file
+    case $source in
         *.sh)
-            sh "$(path "$name")" "$cc" "$flags" "$out/$1" > "$log" 2>&1
-            grep -q ': [0-9]* passed, [0-9]* failed' "$log" \
-                || echo "$name: 0 passed, 1 failed" >> "$log"
+            sh "$source" "$cc" "$flags" "$out/$1" > "$log" 2>&1
+            read_counts "$log"
+            [ "$counted" ] || echo "$name: 0 passed, 1 failed" >> "$log"
             return ;;
     esac
     std=-std=c11
-    source=$(path "$name")
-    name=${name%.c}
     case $flags in *-std=*) std= ;; esac
-    for need in $(field "$source" needs); do
+    read_head "$source"
+    for need in $needs; do
         if ! has "$need" "$cc"; then
             { echo "$name: skipped, $need is not installed"
               echo "$name: 0 passed, 0 failed"; } > "$log"
             return
         fi
     done
-    packages=$(field "$source" packages)
     # shellcheck disable=SC2086  # lists
     if [ -n "$packages" ] && ! pkg-config --exists $packages; then
         { echo "$name: skipped, $packages not installed, or not pkg-config"
@@ -287,16 +319,21 @@ one() {
         return
     fi 2> /dev/null
     units=
-    for unit in $(field "$source" with); do
-        units="$units $(path "$unit")"
+    for unit in $with; do
+        find_file "$unit"
+        units="$units $file"
     done
-    unit=$(cat "$out/$1.unit" 2> /dev/null)
-    [ ! -f "$out/$unit.o" ] || units="$units -DTESTS_UNIT $out/$unit.o -pthread"
+    if [ -f "$out/$1.unit" ]; then
+        read -r unit < "$out/$1.unit"
+        wait_for "$out/$unit.times"
+        [ ! -f "$out/$unit.o" ] \
+            || units="$units -DTESTS_UNIT $out/$unit.o -pthread"
+    fi
     # shellcheck disable=SC2046,SC2086  # flags and units are lists
-    if $cc $std $strict -Werror $flags $(field "$source" flags) -I"$headers" \
+    if $cc $std $strict -Werror $flags $own_flags -I"$headers" \
         -I"$here/support" -I"$root/adapters" \
         $([ -z "$packages" ] || pkg-config --cflags-only-I $packages) \
-        "$source" $units -o "$out/$1.bin" $(field "$source" libs) \
+        "$source" $units $linker -o "$out/$1.bin" $libs \
         $([ -z "$packages" ] || pkg-config --libs $packages) -lm \
         > "$log" 2>&1; then
         times > "$out/$1.compiling"
@@ -307,8 +344,8 @@ one() {
         rm -f "$out/$1.bin"
         # ThreadSanitizer says what it found by the status alone: the program
         # has gone on, and printed that all is well.
-        if ! grep -q ': [0-9]* passed, [0-9]* failed' "$log" \
-            || { [ $status != 0 ] && ! fails "$log"; }; then
+        read_counts "$log"
+        if [ -z "$counted" ] || { [ $status != 0 ] && [ -z "$failed" ]; }; then
             echo "$name: 0 passed, 1 failed (status $status)" >> "$log"
         fi
     else
@@ -316,15 +353,28 @@ one() {
     fi
 }
 
-case $1 in                      # called back by xargs below
-    implement | one)
-        what=$1
-        out=$2
-        shift 2
-        $what "$@"
-        times > "$out/$1.times" # not in a pipe: that would be a shell's own
-        exit 0 ;;
-esac
+# wait_for FILE: until it is there, which is soon: another shell writes it.
+wait_for() {
+    waited=0
+    until [ -f "$1" ] || [ $waited -gt 900 ]; do
+        sleep 1
+        waited=$((waited + 1))
+    done
+}
+
+# build NUMBER COMPILER FLAGS TEST-OR-HEADERS: called back by xargs below.
+if [ "$1" = build ]; then
+    out=$2
+    shift 2
+    case $2 in *-*) linker= ;; esac
+    case $4 in
+        *\"*) implement "$@" ;;
+        *) one "$@" ;;
+    esac
+    times > "$out/$1.running"   # not in a pipe: that would be a shell's own
+    mv "$out/$1.running" "$out/$1.times"
+    exit 0
+fi
 
 rm -rf "$out"
 mkdir -p "$out"
@@ -347,7 +397,7 @@ while IFS='|' read -r cc flags words; do
         printf '%s\0%s\0%s\0%s\0' "$number" "$cc" "$flags" "$name" \
             >> "$out/list"
         echo "$number|$cc|$flags|$name" >> "$out/builds"
-        echo "$cc $flags" | tr -s ' ' > "$out/$number.what"
+        echo "$cc $flags" > "$out/$number.what"
         echo "$name" > "$out/$number.name"
     done
 done < "$plan"
@@ -356,52 +406,79 @@ seconds=$(sed -n 's/^# cpu: *//p' "$plan")
 time="${seconds:+about $((seconds / jobs / 60 + 1)) min}"
 echo "$number builds, $jobs at a time: ${time:-a long time}"
 
+# Units come first, so that those who wait for them do not wait for long.
 share > "$out/shared"
-xargs -0 -r -n 4 -P "$jobs" sh "$here/run.sh" implement "$out" < "$out/shared"
-xargs -0 -n 4 -P "$jobs" sh "$here/run.sh" one "$out" < "$out/list"
 number=$((number + $(tr -cd '\0' < "$out/shared" | wc -c) / 4))
+cat "$out/shared" "$out/list" \
+    | xargs -0 -n 4 -P "$jobs" sh "$here/run.sh" build "$out"
 
-# seconds FILE: of the children, as `times` has written them.
-seconds() {
-    tail -n 1 "$1" 2> /dev/null \
-        | awk '{ split($0, part, "[ms] *")
-                 sum = 60 * (part[1] + part[3]) + part[2] + part[4] }
-               END { printf "%.2f", sum }'
-}
-
-# Seconds of CPU that each build took, and to compile it, the longest first.
-i=0
-while [ $i -lt $number ]; do
-    i=$((i + 1))
-    echo "$(seconds "$out/$i.times") $(seconds "$out/$i.compiling")" \
-         "$(cat "$out/$i.name") $(cat "$out/$i.what")"
-done | awk '{ printf "%8.2f %7.2f", $1, $2; sum += $1; compiling += $2
-              $1 = $2 = ""; print }
-            END { printf "%8.2f %7.2f  all\n", sum, compiling }' \
-    | sort -rn > "$out/cpu"
-
-# Failures are shown whole; the rest is a count per group of builds.
-i=0
-while [ $i -lt $number ]; do
-    i=$((i + 1))
-    if fails "$out/$i.log" || ! grep -q ', 0 failed' "$out/$i.log"; then
-        echo "--- $(cat "$out/$i.what")"
-        head -n 40 "$out/$i.log"
-    else
-        grep ': skipped, ' "$out/$i.log"
-    fi
-    sed -n 's/^\([^ ]*\): \([0-9]*\) passed, \([0-9]*\) failed.*/\2 \3/p' \
-        "$out/$i.log" | sed "s|\$| $(cat "$out/$i.what")|"
-done > "$out/report"
-grep -v '^[0-9][0-9]* [0-9][0-9]* ' "$out/report"
-grep '^[0-9][0-9]* [0-9][0-9]* ' "$out/report" | awk '
-    { passed += $1; failed += $2; $1 = $1; p = $1; f = $2
-      sub(/^[0-9]* [0-9]* /, ""); if (!($0 in n)) order[++k] = $0
-      n[$0]++; ok[$0] += p; bad[$0] += f }
-    END {
-        for (i = 1; i <= k; i++)
-            printf "%-60s %3d programs %9d passed %5d failed\n",
-                   order[i], n[order[i]], ok[order[i]], bad[order[i]]
-        printf "%d passed, %d failed\n", passed, failed
-        exit failed != 0
+# The report: failures are shown whole, the rest is a count per group of builds.
+# And the seconds of CPU that each build took, and to compile it, as `times` has
+# written them, to $out/builds.cpu.
+awk -v out="$out" -v last="$number" '
+    # The only line of a file, with single spaces; the last one of several.
+    function line_of(file,    line, found) {
+        while ((getline line < file) > 0)
+            found = line
+        close(file)
+        gsub(/ +/, " ", found)
+        sub(/ $/, "", found)
+        return found
+    }
+    # Of the children, as minutes and seconds for the user and for the system.
+    function seconds(file,    part) {
+        split(line_of(file), part, "[ms] *")
+        return 60 * (part[1] + part[3]) + part[2] + part[4]
+    }
+    function show(lines, n,    i) {
+        for (i = 1; i <= n; i++)
+            print lines[i]
+    }
+    # Reads the log of a build of `what`, and adds up its checks.
+    function read_log(file, what,    line, n, lines, m, skipped, bad, word) {
+        n = m = good = bad = 0
+        while ((getline line < file) > 0) {
+            if (n < 40)
+                lines[++n] = line
+            if (line ~ /: skipped, /)
+                skipped[++m] = line
+            if (line ~ /^[^ ]*: [0-9]+ passed, [0-9]+ failed/) {
+                split(line, word, " ")
+                if (!(what in programs))
+                    order[++groups] = what
+                programs[what]++
+                passed[what] += word[2]
+                failed[what] += word[4]
+                all_passed += word[2]
+                all_failed += word[4]
+            }
+            good = good || line ~ /, 0 failed/
+            bad = bad || line ~ / passed, [1-9][0-9]* failed/
+        }
+        close(file)
+        if (bad || !good) {
+            print "--- " what
+            show(lines, n)
+        } else
+            show(skipped, m)
+    }
+    BEGIN {
+        for (i = 1; i <= last; i++) {
+            start = out "/" i
+            what = line_of(start ".what")
+            printf "%8.2f %7.2f  %s %s\n", seconds(start ".times"),
+                   seconds(start ".compiling"), line_of(start ".name"),
+                   what > (out "/builds.cpu")
+            read_log(start ".log", what)
+        }
+        for (i = 1; i <= groups; i++)
+            printf "%-60s %3d programs %9d passed %5d failed\n", order[i],
+                   programs[order[i]], passed[order[i]], failed[order[i]]
+        printf "%d passed, %d failed\n", all_passed, all_failed
+        exit all_failed != 0
     }'
+status=$?
+awk '{ sum += $1; compiling += $2; print }
+     END { printf "%8.2f %7.2f  all\n", sum, compiling }' "$out/builds.cpu" \
+    | sort -rn > "$out/cpu"
+exit $status
