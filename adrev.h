@@ -7664,7 +7664,11 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 #endif
 
 /* === sweep/queries ==========================================================
- * Gradients, pullbacks, pushforwards and Jacobians of a recording.
+ * Gradients, pullbacks, pushforwards and Jacobians of a recording. A query
+ * checks its arguments, clears the adjoints (or tangents), seeds them, sweeps,
+ * and reads the result. A Jacobian of m results by n inputs takes W of its rows
+ * in each reverse sweep, or W of its columns in each forward sweep, whichever
+ * makes fewer sweeps; W is at most 8, and less where there is less memory.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
@@ -8108,7 +8112,10 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 
 /* === sweep/session ==========================================================
  * ad_grad and ad_jac: record a function, query it, and leave the tape as it
- * was.
+ * was. A session is a segment of the current recording with a job number of its
+ * own, so whatever refers to it after its end is found to be foreign. The
+ * arrays that the function is given are closed off by some further numbers, of
+ * a job that no recording has: a use of x[n] is noticed.
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/life
  *           sweep/queries
@@ -10933,7 +10940,10 @@ static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
 }
 
 /* === array/sums =============================================================
- * Sums, operations element by element, and softmax.
+ * Sums, operations element by element, and softmax. Each statement computes its
+ * value, records spans of operands with their partials (array/linear), tells
+ * the hook, and only then writes its results, which may lie where the operands
+ * are.
  *
  *   needs   number/recording number/fronts tape/layout array/operands
  *           array/linear
@@ -12778,7 +12788,11 @@ ADX_SELDOM_END
 
 /* === check/examine ==========================================================
  * ad_check and ad_check_jac: how one direction and one input are examined, and
- * the report.
+ * the report. A check makes up to four passes of differences
+ * (check/differences), whose steps begin with an eighth of |x| and end where
+ * rounding is all that is left. It ends as soon as the gradient is confirmed.
+ * Where it is not, the slopes to either side tell a kink, and the errors of the
+ * differences tell noise, from a mistake.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/walk
  *           sweep/sweep sweep/session check/differences

@@ -448,7 +448,9 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
 /* === code/text ==============================================================
  * A program as text. A number is written as a literal, an input, a local
  * variable or, if another C function or an array needs it, as a place in
- * `work`.
+ * `work`. A literal has as many digits as tell its bits from all others (17; of
+ * float 9). The text of an operation is its formula in the operator table, with
+ * such names in place of the arguments.
  *
  *   needs   core/special core/incomplete core/beta core/cells function/program
  *           code/api
@@ -5180,7 +5182,10 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
 ADX_SELDOM_END
 
 /* === code/wanted ============================================================
- * Which C functions are asked for, and the programs from which they are made.
+ * Which C functions are asked for, and the programs from which they are made. A
+ * sparse matrix is a program, too: it makes the entries in the order of the
+ * pattern, by one derivation for each direction of the plan (function/plans),
+ * all in one program.
  *
  *   needs   tape/memory core/cells function/api function/program
  *           function/unique function/copy function/adjoints function/matrices
@@ -6011,7 +6016,8 @@ static ad_status adx_write_points(const adx_c_file *file)
 ADX_SELDOM_END
 
 /* === code/write =============================================================
- * The whole C file, and its header.
+ * The whole C file, and its header: what stands at the top, then the functions,
+ * one after another.
  *
  *   needs   tape/memory core/cells function/api code/api code/text code/wanted
  *           code/casadi

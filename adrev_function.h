@@ -1538,7 +1538,9 @@ ADX_INLINE void adx_visit_reads(const adx_program *p, const adx_node *s,
  * Hash-consing: each number is made once. A number has a key: the bits of a
  * constant, or the operation of a node and its arguments. The arguments have
  * been looked up themselves, so equal keys mean equal computations. Before a
- * node is added, a table is searched for a number with the same key.
+ * node is added, a table is searched for a number with the same key, in
+ * constant time. (Ershov, On programming of arithmetic operations, 1958;
+ * Filliatre & Conchon, Type-safe modular hash-consing, 2006.)
  *
  * The table is divided into sets. The hash of a key says in which set its
  * number is, if it is in the table. A full set gives up its oldest number. So
@@ -2725,6 +2727,10 @@ ADX_SELDOM_END
  * do not depend on any input either. Array nodes do the same range by range:
  * their adjoints are array nodes, too.
  *
+ * So each node costs a product and a sum for each argument, and its partials:
+ * the new program is as long as the old one, times a constant. (Griewank &
+ * Walther, chapter 3.)
+ *
  * The last part of this room splits array nodes into nodes of one result each,
  * for sparsity and Taylor series.
  *
@@ -3709,6 +3715,10 @@ ADX_SELDOM_END
  * tape is told of every operation, and writes the program: number[id] is the
  * number of the program for the value `id` of the tape. Comparisons become
  * guards. Array statements become array nodes, some of them several.
+ *
+ * Each operation is simplified at once (function/emit) and looked up among
+ * those before it (function/unique), so it takes constant time, and what is
+ * found again takes no memory.
  *
  *   needs   tape/layout tape/memory tape/hooks sweep/session core/cells
  *           function/api function/program function/unique function/emit
@@ -4792,7 +4802,12 @@ static adx_machine *adx_make_machine(const adx_program *p)
 }
 
 /* === function/arrays ========================================================
- * Replay of array nodes, for one point and for lanes of points.
+ * Replay of array nodes, for one point and for lanes of points. What is
+ * computed at one point is what array/linear and array/sums compute on a tape,
+ * with the same sums in the same order, so the bits are the same. Elements of
+ * lanes lie side by side: of `lanes` points, number x has w[x*lanes] to
+ * w[x*lanes + lanes - 1]. So in lanes each product or sum is a loop over the
+ * lanes.
  *
  *   needs   core/cells array/operands array/linear array/sums function/program
  *           function/places
@@ -5269,6 +5284,13 @@ static void adx_run_many(const adx_machine *m, const adx_node *s, ad_real w[],
 
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
+ * It goes through the nodes once, in order. A number has `lanes` places in
+ * memory, one for each lane, side by side: with one point a node is an
+ * operation, with many a loop over lanes, so that reading the program costs a
+ * small part of the time.
+ *
+ * A guard that fails at one point ends the run. In lanes it is noted for the
+ * lane, which goes on: its results are not used.
  *
  *   needs   tape/memory core/cells function/api function/program
  *           function/places function/arrays
@@ -6622,7 +6644,7 @@ static ad_status adx_fill_dense(const adx_directions *d, ad_real to[],
  * replay in lanes. If a block of machine code has a result that is not finite,
  * the block is done again in pieces of as many points as a replay has lanes. A
  * piece that still has such a result is replayed, and the lanes that have one
- * are replayed with care.
+ * are replayed with care. So a point's bits do not depend on its neighbours.
  *
  * Adjoints are added in an order that does not depend on threads. So they wait
  * until their block is done or, if blocks run in parallel, until all blocks of
@@ -7451,13 +7473,14 @@ ADX_API ad_status ad_traced_at(ad_traced *traced, const ad_real x[],
 }
 
 /* === function/taylor ========================================================
- * Sums, products and quotients have recurrences for their Taylor coefficients.
- * For any other operation v of x, v' = p x' with the partial p, whose own
- * coefficients are found in the same way (Griewank & Walther, chapter 13). So
- * the program is extended by the partials of its nodes, then by the partials of
- * these, and so on. The depth is the order; at that depth only the value of a
- * partial is needed. Orders 1 and 2 need none of this: their coefficients are
- * the tangent, and half of its tangent (function/tangents).
+ * Sums, products and quotients have recurrences for their Taylor coefficients,
+ * which take d steps for coefficient d. For any other operation v of x, v' = p
+ * x' with the partial p, whose own coefficients are found in the same way
+ * (Griewank & Walther, chapter 13). So the program is extended by the partials
+ * of its nodes, then by the partials of these, and so on. The depth is the
+ * order; at that depth only the value of a partial is needed. Orders 1 and 2
+ * need none of this: their coefficients are the tangent, and half of its
+ * tangent (function/tangents).
  *
  *   needs   tape/memory core/cells function/api function/program function/emit
  *           function/copy function/adjoints function/run function/functions
@@ -8001,6 +8024,9 @@ ADX_SELDOM_END
  * inputs of such arguments are propagated forwards, and the pairs are
  * collected.
  *
+ * A pattern is of the program, not of a point: an entry that is zero everywhere
+ * by cancellation is in it, and none is ever missing.
+ *
  *   needs   tape/memory core/cells function/program function/emit
  *           function/copy
  *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose
@@ -8496,6 +8522,11 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
  *
  * A row with very many entries would need as many colours. Such rows are called
  * full: the colouring ignores them, and they are computed by themselves.
+ *
+ * The fewest colours cannot be found in reasonable time. A greedy colouring
+ * visits, for each column, the entries of all rows that it has entries in: a
+ * row of k entries takes k^2 steps; a star colouring may go one edge further.
+ * (Gebremedhin, Manne & Pothen, What color is your Jacobian?)
  *
  *   needs   tape/memory function/pattern
  *   offers  ADX_UNCOLOURED adx_full_from adx_colour_columns adx_colour_stars

@@ -1684,7 +1684,9 @@ static void adx_forget(adx_worker *w, adx_task *task)
 }
 
 /* === parallel/imports =======================================================
- * The import table of a task. Most tasks import little, and a task that waits
+ * The import table of a task: a hash table from the id of a value of another
+ * task to the input that stands for it, with open addressing and linear
+ * probing, at most half full. Most tasks import little, and a task that waits
  * keeps its table, so a table begins with 16 entries. A worker keeps one table
  * for its next task.
  *
@@ -1958,7 +1960,10 @@ ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
 }
 
 /* === parallel/team ==========================================================
- * The tapes and threads of one recording, and how a rewind changes them.
+ * The tapes and threads of one recording, and how a rewind changes them. A team
+ * is made with the first fork of a recording. It owns the tapes besides the
+ * root: a thread takes one when it enters a branch, gives it back when it
+ * leaves it, and all of them are cleared, or rewound, together with the root.
  *
  *   needs   number/recording tape/layout tape/memory tape/life parallel/api
  *           parallel/threads parallel/tasks parallel/imports
@@ -2672,7 +2677,11 @@ ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 
 /* === parallel/forks =========================================================
  * How a fork is opened, its branches run, and joined; and the forms of a fork
- * for C programs.
+ * for C programs. While a fork is open, nothing is recorded where it was
+ * opened: its task is set aside, and the thread may run branches on the same
+ * tape. Each branch is a task; what it records is a stretch of one tape. A fork
+ * keeps its branches in their order (adx_fork), and is two entries of the tape
+ * of its own task, between which other tasks may have recorded.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           array/operands parallel/api parallel/threads parallel/pool
@@ -3301,8 +3310,11 @@ ADX_API void ad_scope_close(ad_scope *scope)
 }
 
 /* === parallel/graph =========================================================
- * The job graph is not stored. It is read off the tapes, where each entry of a
- * fork ends a job.
+ * The job graph is not stored. It is read off the tapes in one pass, where each
+ * entry of a fork ends a job. Work is the sum over all jobs; the span is the
+ * longest path. The time that a number of workers take is found by list
+ * scheduling: a worker that is free begins the job that has been ready longest
+ * (Graham, Bounds on multiprocessing timing anomalies, 1969).
  *
  *   needs   tape/layout tape/memory tape/entries tape/walk sweep/sweep
  *           check/print parallel/api parallel/team parallel/sweep

@@ -1,7 +1,10 @@
 #pragma once
 
 /* === array/sums =============================================================
- * Sums, operations element by element, and softmax.
+ * Sums, operations element by element, and softmax. Each statement computes its
+ * value, records spans of operands with their partials (array/linear), tells
+ * the hook, and only then writes its results, which may lie where the operands
+ * are.
  *
  *   needs   number/recording number/fronts tape/layout array/operands
  *           array/linear

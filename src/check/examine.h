@@ -2,7 +2,11 @@
 
 /* === check/examine ==========================================================
  * ad_check and ad_check_jac: how one direction and one input are examined, and
- * the report.
+ * the report. A check makes up to four passes of differences
+ * (check/differences), whose steps begin with an eighth of |x| and end where
+ * rounding is all that is left. It ends as soon as the gradient is confirmed.
+ * Where it is not, the slopes to either side tell a kink, and the errors of the
+ * differences tell noise, from a mistake.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/walk
  *           sweep/sweep sweep/session check/differences

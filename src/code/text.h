@@ -3,7 +3,9 @@
 /* === code/text ==============================================================
  * A program as text. A number is written as a literal, an input, a local
  * variable or, if another C function or an array needs it, as a place in
- * `work`.
+ * `work`. A literal has as many digits as tell its bits from all others (17; of
+ * float 9). The text of an operation is its formula in the operator table, with
+ * such names in place of the arguments.
  *
  *   needs   core/special core/incomplete core/beta core/cells function/program
  *           code/api

@@ -1,7 +1,10 @@
 #pragma once
 
 /* === code/wanted ============================================================
- * Which C functions are asked for, and the programs from which they are made.
+ * Which C functions are asked for, and the programs from which they are made. A
+ * sparse matrix is a program, too: it makes the entries in the order of the
+ * pattern, by one derivation for each direction of the plan (function/plans),
+ * all in one program.
  *
  *   needs   tape/memory core/cells function/api function/program
  *           function/unique function/copy function/adjoints function/matrices

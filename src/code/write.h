@@ -1,7 +1,8 @@
 #pragma once
 
 /* === code/write =============================================================
- * The whole C file, and its header.
+ * The whole C file, and its header: what stands at the top, then the functions,
+ * one after another.
  *
  *   needs   tape/memory core/cells function/api code/api code/text code/wanted
  *           code/casadi

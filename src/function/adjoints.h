@@ -11,6 +11,10 @@
  * do not depend on any input either. Array nodes do the same range by range:
  * their adjoints are array nodes, too.
  *
+ * So each node costs a product and a sum for each argument, and its partials:
+ * the new program is as long as the old one, times a constant. (Griewank &
+ * Walther, chapter 3.)
+ *
  * The last part of this room splits array nodes into nodes of one result each,
  * for sparsity and Taylor series.
  *

@@ -1,7 +1,12 @@
 #pragma once
 
 /* === function/arrays ========================================================
- * Replay of array nodes, for one point and for lanes of points.
+ * Replay of array nodes, for one point and for lanes of points. What is
+ * computed at one point is what array/linear and array/sums compute on a tape,
+ * with the same sums in the same order, so the bits are the same. Elements of
+ * lanes lie side by side: of `lanes` points, number x has w[x*lanes] to
+ * w[x*lanes + lanes - 1]. So in lanes each product or sum is a loop over the
+ * lanes.
  *
  *   needs   core/cells array/operands array/linear array/sums function/program
  *           function/places

@@ -14,6 +14,11 @@
  * A row with very many entries would need as many colours. Such rows are called
  * full: the colouring ignores them, and they are computed by themselves.
  *
+ * The fewest colours cannot be found in reasonable time. A greedy colouring
+ * visits, for each column, the entries of all rows that it has entries in: a
+ * row of k entries takes k^2 steps; a star colouring may go one edge further.
+ * (Gebremedhin, Manne & Pothen, What color is your Jacobian?)
+ *
  *   needs   tape/memory function/pattern
  *   offers  ADX_UNCOLOURED adx_full_from adx_colour_columns adx_colour_stars
  *           adx_best_colouring

@@ -15,6 +15,9 @@
  * inputs of such arguments are propagated forwards, and the pairs are
  * collected.
  *
+ * A pattern is of the program, not of a point: an entry that is zero everywhere
+ * by cancellation is in it, and none is ever missing.
+ *
  *   needs   tape/memory core/cells function/program function/emit
  *           function/copy
  *   offers  adx_entries adx_free_graph adx_new_graph adx_transpose

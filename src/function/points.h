@@ -5,7 +5,7 @@
  * replay in lanes. If a block of machine code has a result that is not finite,
  * the block is done again in pieces of as many points as a replay has lanes. A
  * piece that still has such a result is replayed, and the lanes that have one
- * are replayed with care.
+ * are replayed with care. So a point's bits do not depend on its neighbours.
  *
  * Adjoints are added in an order that does not depend on threads. So they wait
  * until their block is done or, if blocks run in parallel, until all blocks of

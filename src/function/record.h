@@ -6,6 +6,10 @@
  * number of the program for the value `id` of the tape. Comparisons become
  * guards. Array statements become array nodes, some of them several.
  *
+ * Each operation is simplified at once (function/emit) and looked up among
+ * those before it (function/unique), so it takes constant time, and what is
+ * found again takes no memory.
+ *
  *   needs   tape/layout tape/memory tape/hooks sweep/session core/cells
  *           function/api function/program function/unique function/emit
  *           function/copy

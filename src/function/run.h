@@ -2,6 +2,13 @@
 
 /* === function/run ===========================================================
  * The interpreter of programs, for one point or for many side by side in lanes.
+ * It goes through the nodes once, in order. A number has `lanes` places in
+ * memory, one for each lane, side by side: with one point a node is an
+ * operation, with many a loop over lanes, so that reading the program costs a
+ * small part of the time.
+ *
+ * A guard that fails at one point ends the run. In lanes it is noted for the
+ * lane, which goes on: its results are not used.
  *
  *   needs   tape/memory core/cells function/api function/program
  *           function/places function/arrays

@@ -1,13 +1,14 @@
 #pragma once
 
 /* === function/taylor ========================================================
- * Sums, products and quotients have recurrences for their Taylor coefficients.
- * For any other operation v of x, v' = p x' with the partial p, whose own
- * coefficients are found in the same way (Griewank & Walther, chapter 13). So
- * the program is extended by the partials of its nodes, then by the partials of
- * these, and so on. The depth is the order; at that depth only the value of a
- * partial is needed. Orders 1 and 2 need none of this: their coefficients are
- * the tangent, and half of its tangent (function/tangents).
+ * Sums, products and quotients have recurrences for their Taylor coefficients,
+ * which take d steps for coefficient d. For any other operation v of x, v' = p
+ * x' with the partial p, whose own coefficients are found in the same way
+ * (Griewank & Walther, chapter 13). So the program is extended by the partials
+ * of its nodes, then by the partials of these, and so on. The depth is the
+ * order; at that depth only the value of a partial is needed. Orders 1 and 2
+ * need none of this: their coefficients are the tangent, and half of its
+ * tangent (function/tangents).
  *
  *   needs   tape/memory core/cells function/api function/program function/emit
  *           function/copy function/adjoints function/run function/functions

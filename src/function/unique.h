@@ -4,7 +4,9 @@
  * Hash-consing: each number is made once. A number has a key: the bits of a
  * constant, or the operation of a node and its arguments. The arguments have
  * been looked up themselves, so equal keys mean equal computations. Before a
- * node is added, a table is searched for a number with the same key.
+ * node is added, a table is searched for a number with the same key, in
+ * constant time. (Ershov, On programming of arithmetic operations, 1958;
+ * Filliatre & Conchon, Type-safe modular hash-consing, 2006.)
  *
  * The table is divided into sets. The hash of a key says in which set its
  * number is, if it is in the table. A full set gives up its oldest number. So

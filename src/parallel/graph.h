@@ -1,8 +1,11 @@
 #pragma once
 
 /* === parallel/graph =========================================================
- * The job graph is not stored. It is read off the tapes, where each entry of a
- * fork ends a job.
+ * The job graph is not stored. It is read off the tapes in one pass, where each
+ * entry of a fork ends a job. Work is the sum over all jobs; the span is the
+ * longest path. The time that a number of workers take is found by list
+ * scheduling: a worker that is free begins the job that has been ready longest
+ * (Graham, Bounds on multiprocessing timing anomalies, 1969).
  *
  *   needs   tape/layout tape/memory tape/entries tape/walk sweep/sweep
  *           check/print parallel/api parallel/team parallel/sweep

@@ -1,7 +1,9 @@
 #pragma once
 
 /* === parallel/imports =======================================================
- * The import table of a task. Most tasks import little, and a task that waits
+ * The import table of a task: a hash table from the id of a value of another
+ * task to the input that stands for it, with open addressing and linear
+ * probing, at most half full. Most tasks import little, and a task that waits
  * keeps its table, so a table begins with 16 entries. A worker keeps one table
  * for its next task.
  *

@@ -1,7 +1,10 @@
 #pragma once
 
 /* === parallel/team ==========================================================
- * The tapes and threads of one recording, and how a rewind changes them.
+ * The tapes and threads of one recording, and how a rewind changes them. A team
+ * is made with the first fork of a recording. It owns the tapes besides the
+ * root: a thread takes one when it enters a branch, gives it back when it
+ * leaves it, and all of them are cleared, or rewound, together with the root.
  *
  *   needs   number/recording tape/layout tape/memory tape/life parallel/api
  *           parallel/threads parallel/tasks parallel/imports

@@ -1,7 +1,11 @@
 #pragma once
 
 /* === sweep/queries ==========================================================
- * Gradients, pullbacks, pushforwards and Jacobians of a recording.
+ * Gradients, pullbacks, pushforwards and Jacobians of a recording. A query
+ * checks its arguments, clears the adjoints (or tangents), seeds them, sweeps,
+ * and reads the result. A Jacobian of m results by n inputs takes W of its rows
+ * in each reverse sweep, or W of its columns in each forward sweep, whichever
+ * makes fewer sweeps; W is at most 8, and less where there is less memory.
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep

@@ -2,7 +2,10 @@
 
 /* === sweep/session ==========================================================
  * ad_grad and ad_jac: record a function, query it, and leave the tape as it
- * was.
+ * was. A session is a segment of the current recording with a job number of its
+ * own, so whatever refers to it after its end is found to be foreign. The
+ * arrays that the function is given are closed off by some further numbers, of
+ * a job that no recording has: a use of x[n] is noticed.
  *
  *   needs   number/recording tape/layout tape/entries tape/hooks tape/life
  *           sweep/queries

@@ -6,6 +6,10 @@
  * is read: it has the adjoint of the result in place of a factor, and adds to
  * the adjoint of that factor. All that adds to one adjoint is one value.
  *
+ * So a term has a derived term for each of its factors, with the same points:
+ * the derivatives of sums and products take a small multiple of the operations
+ * of the value, however sparse its points are.
+ *
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/binding
  *           tensor/programs tensor/sharing
  *   offers  adx_same_rows adx_is_square adx_need_all adx_derive_program

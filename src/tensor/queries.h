@@ -4,7 +4,9 @@
  * Binding, evaluations and counts: the interface. Binding checks what was
  * given, makes the program with its derivatives, and prepares its loops and
  * storage. An evaluation then needs only memory for those values that its
- * results need.
+ * results need. Before each of them it is decided which values these are:
+ * backwards from the results that are wanted, and without what is a product
+ * with zeros of a NULL direction or weight.
  *
  *   needs   tape/memory tensor/api tensor/tree tensor/messages tensor/arena
  *           tensor/sets tensor/nests tensor/binding tensor/open

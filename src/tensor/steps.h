@@ -3,7 +3,8 @@
 /* === tensor/steps ===========================================================
  * C text of a step: what is done at the points of loops, sums of parts, and the
  * steps of a block together. What is added to is cleared before, where its
- * terms do not write each number once.
+ * terms do not write each number once. The order is that of tensor/run, so that
+ * both have the same bits.
  *
  *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/parts tensor/run
