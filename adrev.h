@@ -5032,9 +5032,9 @@ typedef struct adx_block {
 // A place between two entries.
 typedef struct adx_place {
     const adx_block *block;
-    const adx_operand *op;
+    const adx_operand *op;      // the next operand is written here
     const uint16_t *head;
-    size_t seq;
+    size_t seq;                 // values before
 } adx_place;
 
 // A stretch of the tape, between two entries ADX_LEAP, that belongs to others:
@@ -8129,10 +8129,10 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
 // current, on a tape that lives as long as the call.
 typedef struct adx_session {
     ad_tape *tape;
-    ad_tape *own;
-    ad_mark mark;
+    ad_tape *own;               // the same, if no tape was current; else NULL
+    ad_mark mark;               // where the tape was
     size_t segment;             // of this session
-    uint32_t job;
+    uint32_t job;               // of the segment
 } adx_session;
 
 // Memory for n numbers, on the tape. NULL: the status of the tape says why.
@@ -10695,8 +10695,8 @@ ADX_INLINE void adx_add_same_at(size_t n, ad_real c, const uint32_t *list,
 // of the i-th terms.
 typedef struct adx_linear {
     adx_extended e;
-    size_t n;
-    size_t spans;
+    size_t n;                   // terms of a span; results if `each`
+    size_t spans;               // how many are used
     bool each;
     adx_span span[3];
 } adx_linear;
@@ -11386,8 +11386,8 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
 // x, it gives the tangent of y.
 typedef struct adx_softmax {
     adx_extended e;
-    adx_ids ids;
-    ad_real *y;
+    adx_ids ids;                // of x
+    ad_real *y;                 // [n] the results, which both sweeps need
 } adx_softmax;
 
 // xb[i] += y[i] (yb[i] - sum over j of y[j] yb[j]).
@@ -12158,10 +12158,10 @@ ADX_API void (ad_matmul)(size_t m, size_t k, size_t n, const ad_rev A[],
 typedef struct adx_external {
     adx_extended e;
     const ad_external_rule *rule;
-    const void *saved;
-    adx_ids ids;
+    const void *saved;          // the tape's copy
+    adx_ids ids;                // of the inputs
     size_t m;                   // results, as the user counts them
-    bool always;
+    bool always;                // of the rule
 } adx_external;
 
 // Direction w of the operands' tangents, as an array for the user's function.

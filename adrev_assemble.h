@@ -517,10 +517,11 @@ static bool adx_make_sums(const ad_allocator *a, adx_sums *s, size_t results,
             || adx_make_lists(a, s, end, place, (uint32_t)contributions));
 }
 
+// What threads share while results are summed.
 typedef struct adx_summing {
     const adx_sums *s;
-    const ad_real *from;
-    ad_real *to;
+    const ad_real *from;        // the contributions
+    ad_real *to;                // [results]
 } adx_summing;
 
 // Parts begin ... end - 1, streak by streak.
@@ -602,9 +603,9 @@ typedef struct adx_element_kind {
 // A sparse matrix: its pattern, and the sums that its entries are.
 typedef struct adx_assembled {
     const ad_allocator *memory;
-    adx_entries g;
-    adx_sums sums;
-    size_t contributions;
+    adx_entries g;              // rows, and the columns of their entries
+    adx_sums sums;              // one for each entry
+    size_t contributions;       // of all elements
 } adx_assembled;
 
 struct ad_assembly {
@@ -953,23 +954,26 @@ enum { ADX_ELEMENTS_AT_ONCE = 8192 };
 
 // Numbers that elements read, and by which indices.
 typedef struct adx_given_columns {
-    const adx_indices *at;
+    const adx_indices *at;      // [n] for each input of the element function
     size_t n;
-    const ad_real *from;
+    const ad_real *from;        // the caller's x, p, v or w
 } adx_given_columns;
 
 // An evaluation. Its memory: contributions and a 0 behind them, gathered
 // columns, columns, and what was left.
 typedef struct adx_assembling {
     ad_assembly *a;
-    adx_kind kind;
+    adx_kind kind;                      // what is evaluated
     const ad_real *x, *p, *w, *v;       // w, v NULL: not given
     bool derivatives;                   // results are by variables, not by row
     adx_workspace *work;
-    ad_real *contribution;
-    ad_real *gathered;
-    ad_column *column;
-    uint32_t *left;
+    ad_real *contribution;              // of all elements, as assemble/elements
+                                        // orders them
+    ad_real *gathered;                  // columns whose indices are not evenly
+                                        // spaced
+    ad_column *column;                  // arguments and results of a map
+    uint32_t *left;                     // [elements of a kind] the guards that
+                                        // failed
 } adx_assembling;
 
 // Results of an element.
@@ -1004,11 +1008,12 @@ static size_t adx_given_groups(const adx_assembling *s,
 
 /* --- gathering ------------------------------------------------------------ */
 
+// Elements of one kind whose columns are gathered: what threads share.
 typedef struct adx_gathered {
     const adx_assembling *s;
     const adx_element_kind *k;
     size_t first, n;            // elements
-    adx_given_columns group[4];
+    adx_given_columns group[4]; // what they read: x, p, v, w
     size_t groups;
 } adx_gathered;
 

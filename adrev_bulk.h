@@ -488,9 +488,9 @@ ADX_API ad_status ad_reduce_op(ad_opcode op, size_t n, const ad_rev x[],
 // goes through x once.
 typedef struct adx_prefixed {
     adx_extended e;
-    adx_ids ids;
+    adx_ids ids;                // of x
     const ad_real *a;           // NULL (sums): all partials are 1
-    const ad_real *b;
+    const ad_real *b;           // likewise
 } adx_prefixed;
 
 static ad_real adx_scaled_by(const ad_real d[], size_t i, ad_real x)

@@ -467,12 +467,13 @@ ADX_SELDOM_BEGIN
 
 /* --- bytes in memory ----------------------------------------------------- */
 
+// Bytes that grow as they are written.
 typedef struct adx_bytes {
     const ad_allocator *memory;
     uint8_t *v;
-    size_t n;
+    size_t n;                   // written
     size_t room;
-    bool failed;
+    bool failed;                // no memory: the rest is lost
 } adx_bytes;
 
 // An ad_write_fn.
@@ -506,12 +507,11 @@ static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
 typedef struct adx_text {
     ad_write_fn *write;
     void *user;
-    size_t bytes;
+    size_t bytes;               // written so far, or counted if write is NULL
     const char *name;           // in front of all names
     const char *real;           // double or float
-    bool single;
-    bool absorbing;
-    bool exported;
+    bool single;                // float
+    bool absorbing, exported;   // as of ad_c_options
     bool loaded;                // written for ad_fn_compile: with checks, blocks
                                 // and loops, and the size of work as data
     bool header;                // declarations only
@@ -750,10 +750,11 @@ static void adx_say_formula(adx_text *t, const char *at,
 
 /* --- helper functions ---------------------------------------------------- */
 
+// A function of the library that formulas call, as C text.
 typedef struct adx_helper {
     const char *name;
     const char *parameters;
-    const char *body;
+    const char *body;           // an expression or a block
     const char *type;           // NULL: that of a value
 } adx_helper;
 
@@ -888,17 +889,17 @@ typedef struct adx_writing {
     const char *what;           // value, jvp ...
     const char *array[ADX_ARRAYS];  // names of the inputs, and how many of each
     size_t length[ADX_ARRAYS];
-    size_t split;
+    size_t split;               // most statements of a C function
     bool unrolled;              // no loops are looked for
-    bool *used;
+    bool *used;                 // [numbers] a result or a guard depends on it
     bool *stored;               // the number is in work
     uint32_t *place;            // where in work
     uint32_t *home;             // the output that a node with many results
                                 // writes itself; ADX_NOWHERE
-    const adx_results *results;
+    const adx_results *results; // which arrays the results are in
     uint32_t *part;             // the C function that makes the number
-    size_t places;
-    size_t parts;
+    size_t places;              // numbers of work so far
+    size_t parts;               // C functions that the program is split into
     size_t next;                // node, after the parts written so far
     bool guarded;               // there are guards
     bool block;                 // of points side by side: adx_lanes_of
@@ -1350,11 +1351,12 @@ static const char *adx_array_with(const adx_writing *k, uint32_t x, long *at)
 // If their indices are evenly spaced, the loop computes them; otherwise they
 // are a table.
 typedef struct adx_picked {
-    const uint32_t *number;
+    const uint32_t *number;     // [n] of the list
     size_t n;
     const char *array;          // NULL: the first one stands in none
-    long first, step;
-    bool even;
+    long first, step;           // index in the array, and how much is added to
+                                // it from number to number
+    bool even;                  // they are evenly spaced
     bool narrow;                // places fit into 16 bits
 } adx_picked;
 
@@ -1886,15 +1888,15 @@ typedef struct adx_item {
 // step[l]; instances are counted in their order.
 typedef struct adx_looped {
     uint32_t depth;
-    uint32_t loop[ADX_ROLL_DEPTH];      // items, the outermost first
-    uint32_t step[ADX_ROLL_DEPTH];
-    uint32_t count[ADX_ROLL_DEPTH];
-    uint32_t first;
-    uint32_t instances;
+    uint32_t loop[ADX_ROLL_DEPTH];  // items, the outermost first
+    uint32_t step[ADX_ROLL_DEPTH];  // of the entry, for each loop
+    uint32_t count[ADX_ROLL_DEPTH]; // iterations of each loop
+    uint32_t first;             // entry of the first instance
+    uint32_t instances;         // the product of the counts
     uint32_t place;             // in work, of its first instance
     bool local;                 // read by other statements of its body
-    bool stored;
-    bool all;                   // not the last instance only
+    bool stored;                // its results are in work
+    bool all;                   // of all instances; else of the last one only
 } adx_looped;
 
 typedef struct adx_rolled {
@@ -2130,11 +2132,11 @@ static uint64_t adx_output_symbol(const adx_writing *k, const adx_rolled *r,
 
 typedef struct adx_sampling {
     uint32_t *met;              // [2^bits] hashes of pieces; 0: none
-    int bits;
-    uint64_t last[ADX_ROLL_WINDOW];
+    int bits;                   // of the size of the table
+    uint64_t last[ADX_ROLL_WINDOW]; // the latest symbols, a ring
     uint64_t hash;              // of these
     uint64_t oldest;            // factor of the symbol that falls out
-    size_t n, again;
+    size_t n, again;            // symbols so far; hashes that were met before
 } adx_sampling;
 
 static uint64_t adx_symbol_hash(uint64_t symbol)
@@ -2979,9 +2981,9 @@ static adx_roll_read adx_access_of(const adx_writing *k, const adx_looped *f,
 
 // Where an argument comes from, as far as one loop is concerned.
 typedef struct adx_origin {
-    uint64_t array;
-    long index;
-    bool carried;
+    uint64_t array;             // a number of the array, or of the statement
+    long index;                 // in it; of a statement its instance
+    bool carried;               // made by the iteration before
 } adx_origin;
 
 // Where instance t reads an argument. Instances with the same array, whose
@@ -3099,12 +3101,12 @@ typedef struct adx_roll_index {
     const adx_writing *k;
     const adx_looped *leaf;
     const adx_roll_box *b;
-    int which;
+    int which;                  // argument of the statement, or ADX_READS_...
     bool constants;             // indices of the array of constants
     long base;
     long step[ADX_ROLL_DEPTH];
     bool apart[ADX_ROLL_DEPTH];
-    bool table;
+    bool table;                 // there is one: some `apart` is true
     bool walked;                // the table has differences
     long least, most;           // of what stands in the table, or of an index
                                 // without its linear part
@@ -3966,11 +3968,11 @@ ADX_SELDOM_BEGIN
 
 typedef struct adx_initialiser {
     adx_text *t;
-    const uint32_t *v;
+    const uint32_t *v;          // the list
     adx_rolled *r;              // its loops; `leaf` is the number of the macro
-    uint32_t macros;
+    uint32_t macros;            // how many have been written
     bool inside;                // of a macro, where v is the first element
-    bool begun;
+    bool begun;                 // an element stands before the next one
     size_t line;                // bytes of the text before this line
 } adx_initialiser;
 
@@ -5286,9 +5288,9 @@ enum {
 // Jacobian without values, and for sparse matrices, adx_make_c_kind decides
 // what is computed, and `kind` only says where the code belongs.
 typedef struct adx_c_kind {
-    unsigned bit;
+    unsigned bit;               // ADREV_C_...
     adx_kind kind;
-    const char *what;
+    const char *what;           // its name behind the prefix
     const char *in[3];
     const char *out[2];
 } adx_c_kind;
@@ -5362,7 +5364,7 @@ typedef struct adx_c_file {
     const ad_c_options *options;
     unsigned asked;             // functions
     adx_text *text;
-    bool needed[ADX_HELPER_COUNT];
+    bool needed[ADX_HELPER_COUNT];      // helpers that a function calls
     ad_c_size *size;            // of each function; NULL: of no interest
 } adx_c_file;
 
@@ -5629,11 +5631,12 @@ typedef struct adx_by_columns {
     bool borrowed;              // g
 } adx_by_columns;
 
+// An entry point while it is written.
 typedef struct adx_point {
     adx_text *text;
     ad_fn *fn;
     const adx_point_kind *kind;
-    unsigned asked;
+    unsigned asked;             // functions that are written
     bool unrolled;              // lists are written without loops
     size_t zeros;               // at the beginning of work
     size_t scratch;             // behind them
@@ -6395,10 +6398,11 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
 
 /* --- reading ------------------------------------------------------------- */
 
+// What is read of a file: the first failure ends all reading.
 typedef struct adx_source_bytes {
-    const uint8_t *v;
-    size_t left;
-    bool bad;
+    const uint8_t *v;           // the next byte
+    size_t left;                // how many are left
+    bool bad;                   // more was asked for than there is
 } adx_source_bytes;
 
 // The next bytes as an integer. Beyond the end of the file it is 0 and the file
@@ -6939,9 +6943,9 @@ typedef struct adx_cache {
     bool no_memory;
     const char *compiler;
     const char *flags;
-    char directory[ADX_PATH / 2];
+    char directory[ADX_PATH / 2];   // of the cache
     char own[ADX_PATH];         // where this call compiles
-    char library[ADX_PATH];
+    char library[ADX_PATH];     // where the library is, or will be
     char key[33];               // key of the function, with which the name of
                                 // its library begins
     adx_bytes code;             // C code

@@ -1071,8 +1071,8 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
 // What an external statement saved. The programs and machines that have it as a
 // node share it, and the last of them frees it.
 typedef struct adx_shared_rule {
-    ad_allocator memory;
-    atomic_size_t holders;
+    ad_allocator memory;        // that it was taken from
+    atomic_size_t holders;      // programs and machines
     const ad_external_rule *rule;
     bool destroys;              // freeing it calls the rule's destroy
     _Alignas(16) char saved[];
@@ -1179,11 +1179,11 @@ enum {
 
 typedef struct adx_many {
     adx_many_kind kind;
-    uint32_t op;
+    uint32_t op;                        // if the kind's row says so
     uint32_t m, k, n;
     adx_numbers arg[3];
-    uint32_t *list;
-    adx_shared_rule *shared;             // of an external statement
+    uint32_t *list;                     // [adx_listed] numbers; else NULL
+    adx_shared_rule *shared;            // of an external statement
 } adx_many;
 
 // Where a number comes from.
@@ -1209,8 +1209,8 @@ typedef struct adx_known_cell {
 } adx_known_cell;
 
 typedef struct adx_cells {
-    adx_known_cell of[ADX_OP_COUNT][3];
-    adx_term *term;
+    adx_known_cell of[ADX_OP_COUNT][3]; // by operation and argument
+    adx_term *term;             // of all cells, one after another
     size_t terms, room;
 } adx_cells;
 
@@ -4080,9 +4080,9 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 typedef struct adx_saved_call {
     ad_fn *fn;
     const adx_program *program; // of the function
-    const adx_code_place *guard;
+    const adx_code_place *guard;    // places of its guards
     const ad_allocator *memory;
-    ad_real x[];
+    ad_real x[];                // the inputs at the point of the call
 } adx_saved_call;
 
 static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
@@ -4271,6 +4271,7 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
  *           adx_make_machine
  * ========================================================================== */
 
+// A constant, and its place.
 typedef struct adx_preset {
     uint32_t at;
     ad_real v;
@@ -8311,11 +8312,11 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
 // at[x] on. Equal sets share their items where that is noticed.
 typedef struct adx_sets {
     const adx_program *p;
-    adx_index_list item;
+    adx_index_list item;        // inputs of all sets
     uint32_t *at;
     uint32_t *n;
     bool *wanted;               // numbers whose set matters
-    unsigned *curved;           // [op]
+    unsigned *curved;           // [op] pairs of arguments: adx_curvature_of
 } adx_sets;
 
 // Makes the set of number x the union of the sets of a and b. They are merged
@@ -8811,10 +8812,10 @@ static bool adx_sort_entries(adx_pattern *s)
 // One way to compute a Jacobian. The columns of a pattern are coloured, and its
 // rows are `major`; for reverse sweeps it is the transposed pattern.
 typedef struct adx_plan {
-    uint32_t *colour;
-    uint32_t colours;
+    uint32_t *colour;           // [columns]
+    uint32_t colours;           // directions for these
     uint32_t full;              // rows with more entries are computed apart
-    uint32_t aparts;
+    uint32_t aparts;            // rows that are full: a direction each
 } adx_plan;
 
 // Makes a plan: colours the columns of g, whose transpose is t. Rows with more
@@ -9060,7 +9061,7 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
 // Where the entries of the directions `base` to `end` - 1 are written.
 typedef struct adx_sparse {
     const adx_pattern *s;
-    ad_real *value;
+    ad_real *value;             // [entries] of the matrix
     uint32_t base;
     uint32_t end;
 } adx_sparse;
@@ -9494,8 +9495,9 @@ static size_t adx_across(const ad_export *e)
 typedef struct adx_unsorted {
     size_t n;
     uint32_t *index[2];         // line, and index across
-    uint32_t *from;
-    uint32_t *order[2];
+    uint32_t *from;             // the entry's number in the matrix
+    uint32_t *order[2];         // the entries, sorted so far; the two take
+                                // turns
     uint32_t *count;            // [lines or indices across, + 1]
 } adx_unsorted;
 

@@ -199,6 +199,7 @@ typedef struct adx_implicit {
     size_t all;                 // entries of g's Jacobian
 } adx_implicit;
 
+// What one evaluation of an implicit statement needs at its point.
 typedef struct adx_implicit_point {
     const adx_implicit *c;
     ad_real *z;                 // [n+q] x, then p
@@ -206,8 +207,8 @@ typedef struct adx_implicit_point {
     ad_real *chosen;            // [nonzeros]
     size_t *pivot;              // [n]
     ad_implicit_matrix matrix;
-    void *factors;
-    bool factored;
+    void *factors;              // the user's solver's
+    bool factored;              // `factors` must be released
 } adx_implicit_point;
 
 static ad_real *adx_implicit_reals(const adx_implicit *c, size_t n)

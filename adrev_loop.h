@@ -1881,8 +1881,8 @@ typedef struct adx_step_path {
 
 // What a scan repeats: a step, or in its place the function of ad_loop.
 typedef struct adx_step_call {
-    ad_step_fn *step;
-    ad_vector_fn *f;
+    ad_step_fn *step;           // NULL: f
+    ad_vector_fn *f;            // of ad_loop
     void *ctx;
 } adx_step_call;
 

@@ -994,8 +994,8 @@ struct ad_pool {
 // What the forks of a thread run on.
 typedef struct adx_executor {
     ad_pool *pool;
-    adx_seat *seat;
-    ad_execute_fn *execute;
+    adx_seat *seat;                 // of this thread in the pool
+    ad_execute_fn *execute;         // of the user's runtime; NULL: the pool
     void *user;
     size_t inside;                  // branches
 } adx_executor;
@@ -1376,8 +1376,8 @@ ADX_API ad_status ad_executor_use(ad_execute_fn *execute, void *user)
 
 // An input of one tape, and the value of another that it stands for.
 typedef struct adx_link {
-    uint32_t local;
-    uint32_t seq;
+    uint32_t local;             // sequence number of the input
+    uint32_t seq;               // of the value, on `tape`
     const ad_tape *tape;
 } adx_link;
 
@@ -1385,7 +1385,7 @@ typedef struct adx_link {
 typedef struct adx_list {
     struct adx_list *next;
     const ad_tape *tape;            // of the inputs
-    size_t n;
+    size_t n;                       // entries
     size_t room;
     adx_link entry[];
 } adx_list;
@@ -1467,8 +1467,8 @@ typedef struct adx_chunk {
 // may still be reading it.
 typedef struct adx_directory {
     struct adx_directory *older;
-    size_t room;
-    size_t n;
+    size_t room;                // of slot, a power of 2
+    size_t n;                   // chunks
     _Atomic(adx_chunk *) slot[];
 } adx_directory;
 
@@ -3182,9 +3182,10 @@ ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b)
 typedef struct adx_parts {
     size_t n;
     size_t grain;
+    // One of the two. `part` has the results of all parts.
     void (*f)(size_t begin, size_t end, void *ctx);
     ad_rev (*part)(size_t begin, size_t end, void *ctx);
-    ad_rev *result;
+    ad_rev *result;             // [parts]
     void *ctx;
 } adx_parts;
 

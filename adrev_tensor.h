@@ -2767,9 +2767,9 @@ typedef struct adx_arena_block {
 
 typedef struct adx_arena {
     const ad_allocator *memory;
-    adx_arena_block *block;
-    char *at;
-    size_t left;
+    adx_arena_block *block;     // the latest, which leads to those before
+    char *at;                   // free memory in it
+    size_t left;                // bytes there
     ad_status status;           // of everything that was made in it
 } adx_arena;
 
@@ -4280,7 +4280,7 @@ typedef enum adx_step_way {
 typedef struct adx_step_cut {
     adx_step_way way;
     uint32_t dim;               // the index of lo and hi, or UINT32_MAX
-    int64_t from, to;
+    int64_t from, to;           // the first lo, the last hi
     uint32_t parts;
     bool clears;                // all numbers are made 0 before
 } adx_step_cut;
@@ -4289,7 +4289,8 @@ typedef struct adx_step_cut {
 typedef struct adx_tensor_code {
     void *library;
     void (*unload)(void *library);
-    const void **table;
+    const void **table;                     // [tables] data that the code gets
+                                            // by address
     adx_tensor_step_fn **step[ADREV_TENSOR_HVP + 1];    // NULL: no such part
     adx_step_cut *cut[ADREV_TENSOR_HVP + 1];
     uint32_t *host[ADREV_TENSOR_HVP + 1];   // the value with which a value is
@@ -8945,12 +8946,13 @@ static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
 
 #define ADX_FACTORS_MOST 64
 
+// The factors of a product, n above the line and m below it, times k.
 typedef struct adx_product_list {
     uint32_t above[ADX_FACTORS_MOST];
     uint32_t below[ADX_FACTORS_MOST];       // the line
     uint32_t n, m;
     ad_real k;
-    bool zero;
+    bool zero;                              // a factor is the number 0
 } adx_product_list;
 
 // Lists the factors of a product. Numbers and sizes are multiplied into p->k;
@@ -11550,14 +11552,16 @@ typedef struct adx_map_asked {
     adx_gather_form argument;   // less the table's `from`
 } adx_map_asked;
 
+// A strip whose variables maps give: what they are asked, and where numbers
+// are.
 typedef struct adx_gathers {
     uint32_t level;             // of the strip
     uint32_t var;
     uint32_t lookups;
     adx_map_asked lookup[ADX_LOOKED_UP_MOST];
     const adx_nest_level *inner;        // the range after the maps; NULL: none
-    adx_gather_form out;
-    adx_gather_form factor[3];
+    adx_gather_form out;        // the number that is written
+    adx_gather_form factor[3];  // those that are read
 } adx_gathers;
 
 ADX_SELDOM_BEGIN
@@ -15438,10 +15442,12 @@ ADX_SELDOM_BEGIN
  * `dense` are numbers one behind the other; `laid` is an array with strides,
  * from the number at its least indices.                                     */
 
+// Numbers that go between an array of the caller's and a row of the
+// statement's.
 typedef struct adx_carrying {
     const ad_real *from;
     ad_real *to;
-    bool add;
+    bool add;                   // to what is there
 } adx_carrying;
 
 // Carries a number from a dense list to its place.
@@ -15532,8 +15538,8 @@ typedef struct adx_call_arrays {
 
 // Inputs, or results, of the call.
 typedef struct adx_call_side {
-    const uint32_t *value;
-    const bool *chosen;
+    const uint32_t *value;      // [arrays] values of the program
+    const bool *chosen;         // [arrays] is it on the tape; NULL: all
     uint32_t n;
 } adx_call_side;
 
@@ -17309,6 +17315,7 @@ typedef enum adx_table_kind {
     ADX_TABLE_INTS, ADX_TABLE_COUNTS, ADX_TABLE_WORDS
 } adx_table_kind;
 
+// A table that the code reads.
 typedef struct adx_table_data {
     const void *data;
     uint64_t n;
@@ -19459,10 +19466,10 @@ typedef struct adx_parameter {
 // written once.
 typedef struct adx_step_text {
     struct adx_step_text *next;
-    uint32_t value;
+    uint32_t value;             // that it computes
     const char *text;
     size_t n;
-    uint32_t number;
+    uint32_t number;            // in the name of the function
     adx_parameter *parameter;   // in their order
     uint32_t parameters;
 } adx_step_text;

@@ -81,10 +81,10 @@ ADX_API void (ad_matmul)(size_t m, size_t k, size_t n, const ad_rev A[],
 typedef struct adx_external {
     adx_extended e;
     const ad_external_rule *rule;
-    const void *saved;
-    adx_ids ids;
+    const void *saved;          // the tape's copy
+    adx_ids ids;                // of the inputs
     size_t m;                   // results, as the user counts them
-    bool always;
+    bool always;                // of the rule
 } adx_external;
 
 // Direction w of the operands' tangents, as an array for the user's function.

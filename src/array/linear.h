@@ -235,8 +235,8 @@ ADX_INLINE void adx_add_same_at(size_t n, ad_real c, const uint32_t *list,
 // of the i-th terms.
 typedef struct adx_linear {
     adx_extended e;
-    size_t n;
-    size_t spans;
+    size_t n;                   // terms of a span; results if `each`
+    size_t spans;               // how many are used
     bool each;
     adx_span span[3];
 } adx_linear;

@@ -447,8 +447,8 @@ ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
 // x, it gives the tangent of y.
 typedef struct adx_softmax {
     adx_extended e;
-    adx_ids ids;
-    ad_real *y;
+    adx_ids ids;                // of x
+    ad_real *y;                 // [n] the results, which both sweeps need
 } adx_softmax;
 
 // xb[i] += y[i] (yb[i] - sum over j of y[j] yb[j]).

@@ -40,9 +40,9 @@ typedef struct adx_element_kind {
 // A sparse matrix: its pattern, and the sums that its entries are.
 typedef struct adx_assembled {
     const ad_allocator *memory;
-    adx_entries g;
-    adx_sums sums;
-    size_t contributions;
+    adx_entries g;              // rows, and the columns of their entries
+    adx_sums sums;              // one for each entry
+    size_t contributions;       // of all elements
 } adx_assembled;
 
 struct ad_assembly {

@@ -18,23 +18,26 @@ enum { ADX_ELEMENTS_AT_ONCE = 8192 };
 
 // Numbers that elements read, and by which indices.
 typedef struct adx_given_columns {
-    const adx_indices *at;
+    const adx_indices *at;      // [n] for each input of the element function
     size_t n;
-    const ad_real *from;
+    const ad_real *from;        // the caller's x, p, v or w
 } adx_given_columns;
 
 // An evaluation. Its memory: contributions and a 0 behind them, gathered
 // columns, columns, and what was left.
 typedef struct adx_assembling {
     ad_assembly *a;
-    adx_kind kind;
+    adx_kind kind;                      // what is evaluated
     const ad_real *x, *p, *w, *v;       // w, v NULL: not given
     bool derivatives;                   // results are by variables, not by row
     adx_workspace *work;
-    ad_real *contribution;
-    ad_real *gathered;
-    ad_column *column;
-    uint32_t *left;
+    ad_real *contribution;              // of all elements, as assemble/elements
+                                        // orders them
+    ad_real *gathered;                  // columns whose indices are not evenly
+                                        // spaced
+    ad_column *column;                  // arguments and results of a map
+    uint32_t *left;                     // [elements of a kind] the guards that
+                                        // failed
 } adx_assembling;
 
 // Results of an element.
@@ -69,11 +72,12 @@ static size_t adx_given_groups(const adx_assembling *s,
 
 /* --- gathering ------------------------------------------------------------ */
 
+// Elements of one kind whose columns are gathered: what threads share.
 typedef struct adx_gathered {
     const adx_assembling *s;
     const adx_element_kind *k;
     size_t first, n;            // elements
-    adx_given_columns group[4];
+    adx_given_columns group[4]; // what they read: x, p, v, w
     size_t groups;
 } adx_gathered;
 

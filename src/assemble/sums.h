@@ -239,10 +239,11 @@ static bool adx_make_sums(const ad_allocator *a, adx_sums *s, size_t results,
             || adx_make_lists(a, s, end, place, (uint32_t)contributions));
 }
 
+// What threads share while results are summed.
 typedef struct adx_summing {
     const adx_sums *s;
-    const ad_real *from;
-    ad_real *to;
+    const ad_real *from;        // the contributions
+    ad_real *to;                // [results]
 } adx_summing;
 
 // Parts begin ... end - 1, streak by streak.

@@ -161,9 +161,9 @@ static adx_roll_read adx_access_of(const adx_writing *k, const adx_looped *f,
 
 // Where an argument comes from, as far as one loop is concerned.
 typedef struct adx_origin {
-    uint64_t array;
-    long index;
-    bool carried;
+    uint64_t array;             // a number of the array, or of the statement
+    long index;                 // in it; of a statement its instance
+    bool carried;               // made by the iteration before
 } adx_origin;
 
 // Where instance t reads an argument. Instances with the same array, whose
@@ -281,12 +281,12 @@ typedef struct adx_roll_index {
     const adx_writing *k;
     const adx_looped *leaf;
     const adx_roll_box *b;
-    int which;
+    int which;                  // argument of the statement, or ADX_READS_...
     bool constants;             // indices of the array of constants
     long base;
     long step[ADX_ROLL_DEPTH];
     bool apart[ADX_ROLL_DEPTH];
-    bool table;
+    bool table;                 // there is one: some `apart` is true
     bool walked;                // the table has differences
     long least, most;           // of what stands in the table, or of an index
                                 // without its linear part

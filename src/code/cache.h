@@ -69,9 +69,9 @@ typedef struct adx_cache {
     bool no_memory;
     const char *compiler;
     const char *flags;
-    char directory[ADX_PATH / 2];
+    char directory[ADX_PATH / 2];   // of the cache
     char own[ADX_PATH];         // where this call compiles
-    char library[ADX_PATH];
+    char library[ADX_PATH];     // where the library is, or will be
     char key[33];               // key of the function, with which the name of
                                 // its library begins
     adx_bytes code;             // C code

@@ -56,11 +56,12 @@ typedef struct adx_by_columns {
     bool borrowed;              // g
 } adx_by_columns;
 
+// An entry point while it is written.
 typedef struct adx_point {
     adx_text *text;
     ad_fn *fn;
     const adx_point_kind *kind;
-    unsigned asked;
+    unsigned asked;             // functions that are written
     bool unrolled;              // lists are written without loops
     size_t zeros;               // at the beginning of work
     size_t scratch;             // behind them

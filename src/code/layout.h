@@ -34,17 +34,17 @@ typedef struct adx_writing {
     const char *what;           // value, jvp ...
     const char *array[ADX_ARRAYS];  // names of the inputs, and how many of each
     size_t length[ADX_ARRAYS];
-    size_t split;
+    size_t split;               // most statements of a C function
     bool unrolled;              // no loops are looked for
-    bool *used;
+    bool *used;                 // [numbers] a result or a guard depends on it
     bool *stored;               // the number is in work
     uint32_t *place;            // where in work
     uint32_t *home;             // the output that a node with many results
                                 // writes itself; ADX_NOWHERE
-    const adx_results *results;
+    const adx_results *results; // which arrays the results are in
     uint32_t *part;             // the C function that makes the number
-    size_t places;
-    size_t parts;
+    size_t places;              // numbers of work so far
+    size_t parts;               // C functions that the program is split into
     size_t next;                // node, after the parts written so far
     bool guarded;               // there are guards
     bool block;                 // of points side by side: adx_lanes_of

@@ -19,11 +19,11 @@ ADX_SELDOM_BEGIN
 
 typedef struct adx_initialiser {
     adx_text *t;
-    const uint32_t *v;
+    const uint32_t *v;          // the list
     adx_rolled *r;              // its loops; `leaf` is the number of the macro
-    uint32_t macros;
+    uint32_t macros;            // how many have been written
     bool inside;                // of a macro, where v is the first element
-    bool begun;
+    bool begun;                 // an element stands before the next one
     size_t line;                // bytes of the text before this line
 } adx_initialiser;
 

@@ -49,15 +49,15 @@ typedef struct adx_item {
 // step[l]; instances are counted in their order.
 typedef struct adx_looped {
     uint32_t depth;
-    uint32_t loop[ADX_ROLL_DEPTH];      // items, the outermost first
-    uint32_t step[ADX_ROLL_DEPTH];
-    uint32_t count[ADX_ROLL_DEPTH];
-    uint32_t first;
-    uint32_t instances;
+    uint32_t loop[ADX_ROLL_DEPTH];  // items, the outermost first
+    uint32_t step[ADX_ROLL_DEPTH];  // of the entry, for each loop
+    uint32_t count[ADX_ROLL_DEPTH]; // iterations of each loop
+    uint32_t first;             // entry of the first instance
+    uint32_t instances;         // the product of the counts
     uint32_t place;             // in work, of its first instance
     bool local;                 // read by other statements of its body
-    bool stored;
-    bool all;                   // not the last instance only
+    bool stored;                // its results are in work
+    bool all;                   // of all instances; else of the last one only
 } adx_looped;
 
 typedef struct adx_rolled {
@@ -293,11 +293,11 @@ static uint64_t adx_output_symbol(const adx_writing *k, const adx_rolled *r,
 
 typedef struct adx_sampling {
     uint32_t *met;              // [2^bits] hashes of pieces; 0: none
-    int bits;
-    uint64_t last[ADX_ROLL_WINDOW];
+    int bits;                   // of the size of the table
+    uint64_t last[ADX_ROLL_WINDOW]; // the latest symbols, a ring
     uint64_t hash;              // of these
     uint64_t oldest;            // factor of the symbol that falls out
-    size_t n, again;
+    size_t n, again;            // symbols so far; hashes that were met before
 } adx_sampling;
 
 static uint64_t adx_symbol_hash(uint64_t symbol)

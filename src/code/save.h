@@ -158,10 +158,11 @@ ADX_API ad_status ad_fn_save(const ad_fn *fn, ad_write_fn *write, void *user)
 
 /* --- reading ------------------------------------------------------------- */
 
+// What is read of a file: the first failure ends all reading.
 typedef struct adx_source_bytes {
-    const uint8_t *v;
-    size_t left;
-    bool bad;
+    const uint8_t *v;           // the next byte
+    size_t left;                // how many are left
+    bool bad;                   // more was asked for than there is
 } adx_source_bytes;
 
 // The next bytes as an integer. Beyond the end of the file it is 0 and the file

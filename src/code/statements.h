@@ -217,11 +217,12 @@ static const char *adx_array_with(const adx_writing *k, uint32_t x, long *at)
 // If their indices are evenly spaced, the loop computes them; otherwise they
 // are a table.
 typedef struct adx_picked {
-    const uint32_t *number;
+    const uint32_t *number;     // [n] of the list
     size_t n;
     const char *array;          // NULL: the first one stands in none
-    long first, step;
-    bool even;
+    long first, step;           // index in the array, and how much is added to
+                                // it from number to number
+    bool even;                  // they are evenly spaced
     bool narrow;                // places fit into 16 bits
 } adx_picked;
 

@@ -22,12 +22,13 @@ ADX_SELDOM_BEGIN
 
 /* --- bytes in memory ----------------------------------------------------- */
 
+// Bytes that grow as they are written.
 typedef struct adx_bytes {
     const ad_allocator *memory;
     uint8_t *v;
-    size_t n;
+    size_t n;                   // written
     size_t room;
-    bool failed;
+    bool failed;                // no memory: the rest is lost
 } adx_bytes;
 
 // An ad_write_fn.
@@ -61,12 +62,11 @@ static void adx_put_word(adx_bytes *b, uint64_t v, size_t bytes)
 typedef struct adx_text {
     ad_write_fn *write;
     void *user;
-    size_t bytes;
+    size_t bytes;               // written so far, or counted if write is NULL
     const char *name;           // in front of all names
     const char *real;           // double or float
-    bool single;
-    bool absorbing;
-    bool exported;
+    bool single;                // float
+    bool absorbing, exported;   // as of ad_c_options
     bool loaded;                // written for ad_fn_compile: with checks, blocks
                                 // and loops, and the size of work as data
     bool header;                // declarations only
@@ -305,10 +305,11 @@ static void adx_say_formula(adx_text *t, const char *at,
 
 /* --- helper functions ---------------------------------------------------- */
 
+// A function of the library that formulas call, as C text.
 typedef struct adx_helper {
     const char *name;
     const char *parameters;
-    const char *body;
+    const char *body;           // an expression or a block
     const char *type;           // NULL: that of a value
 } adx_helper;
 

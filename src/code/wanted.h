@@ -105,9 +105,9 @@ enum {
 // Jacobian without values, and for sparse matrices, adx_make_c_kind decides
 // what is computed, and `kind` only says where the code belongs.
 typedef struct adx_c_kind {
-    unsigned bit;
+    unsigned bit;               // ADREV_C_...
     adx_kind kind;
-    const char *what;
+    const char *what;           // its name behind the prefix
     const char *in[3];
     const char *out[2];
 } adx_c_kind;
@@ -181,7 +181,7 @@ typedef struct adx_c_file {
     const ad_c_options *options;
     unsigned asked;             // functions
     adx_text *text;
-    bool needed[ADX_HELPER_COUNT];
+    bool needed[ADX_HELPER_COUNT];      // helpers that a function calls
     ad_c_size *size;            // of each function; NULL: of no interest
 } adx_c_file;
 

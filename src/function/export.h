@@ -69,8 +69,9 @@ static size_t adx_across(const ad_export *e)
 typedef struct adx_unsorted {
     size_t n;
     uint32_t *index[2];         // line, and index across
-    uint32_t *from;
-    uint32_t *order[2];
+    uint32_t *from;             // the entry's number in the matrix
+    uint32_t *order[2];         // the entries, sorted so far; the two take
+                                // turns
     uint32_t *count;            // [lines or indices across, + 1]
 } adx_unsorted;
 

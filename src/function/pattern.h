@@ -302,11 +302,11 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
 // at[x] on. Equal sets share their items where that is noticed.
 typedef struct adx_sets {
     const adx_program *p;
-    adx_index_list item;
+    adx_index_list item;        // inputs of all sets
     uint32_t *at;
     uint32_t *n;
     bool *wanted;               // numbers whose set matters
-    unsigned *curved;           // [op]
+    unsigned *curved;           // [op] pairs of arguments: adx_curvature_of
 } adx_sets;
 
 // Makes the set of number x the union of the sets of a and b. They are merged

@@ -21,6 +21,7 @@
  *           adx_make_machine
  * ========================================================================== */
 
+// A constant, and its place.
 typedef struct adx_preset {
     uint32_t at;
     ad_real v;

@@ -94,10 +94,10 @@ static bool adx_sort_entries(adx_pattern *s)
 // One way to compute a Jacobian. The columns of a pattern are coloured, and its
 // rows are `major`; for reverse sweeps it is the transposed pattern.
 typedef struct adx_plan {
-    uint32_t *colour;
-    uint32_t colours;
+    uint32_t *colour;           // [columns]
+    uint32_t colours;           // directions for these
     uint32_t full;              // rows with more entries are computed apart
-    uint32_t aparts;
+    uint32_t aparts;            // rows that are full: a direction each
 } adx_plan;
 
 // Makes a plan: colours the columns of g, whose transpose is t. Rows with more
@@ -343,7 +343,7 @@ ADX_API ad_status ad_fn_hessian_pattern(ad_fn *fn, ad_sparsity *about,
 // Where the entries of the directions `base` to `end` - 1 are written.
 typedef struct adx_sparse {
     const adx_pattern *s;
-    ad_real *value;
+    ad_real *value;             // [entries] of the matrix
     uint32_t base;
     uint32_t end;
 } adx_sparse;

@@ -117,8 +117,8 @@ static inline bool adx_make_room_for(const ad_allocator *a, void **array,
 // What an external statement saved. The programs and machines that have it as a
 // node share it, and the last of them frees it.
 typedef struct adx_shared_rule {
-    ad_allocator memory;
-    atomic_size_t holders;
+    ad_allocator memory;        // that it was taken from
+    atomic_size_t holders;      // programs and machines
     const ad_external_rule *rule;
     bool destroys;              // freeing it calls the rule's destroy
     _Alignas(16) char saved[];
@@ -225,11 +225,11 @@ enum {
 
 typedef struct adx_many {
     adx_many_kind kind;
-    uint32_t op;
+    uint32_t op;                        // if the kind's row says so
     uint32_t m, k, n;
     adx_numbers arg[3];
-    uint32_t *list;
-    adx_shared_rule *shared;             // of an external statement
+    uint32_t *list;                     // [adx_listed] numbers; else NULL
+    adx_shared_rule *shared;            // of an external statement
 } adx_many;
 
 // Where a number comes from.
@@ -255,8 +255,8 @@ typedef struct adx_known_cell {
 } adx_known_cell;
 
 typedef struct adx_cells {
-    adx_known_cell of[ADX_OP_COUNT][3];
-    adx_term *term;
+    adx_known_cell of[ADX_OP_COUNT][3]; // by operation and argument
+    adx_term *term;             // of all cells, one after another
     size_t terms, room;
 } adx_cells;
 

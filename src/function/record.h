@@ -370,9 +370,9 @@ static adx_numbers adx_record_many(adx_recorder *r, const ad_array_operation *o)
 typedef struct adx_saved_call {
     ad_fn *fn;
     const adx_program *program; // of the function
-    const adx_code_place *guard;
+    const adx_code_place *guard;    // places of its guards
     const ad_allocator *memory;
-    ad_real x[];
+    ad_real x[];                // the inputs at the point of the call
 } adx_saved_call;
 
 static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],

@@ -507,9 +507,10 @@ ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b)
 typedef struct adx_parts {
     size_t n;
     size_t grain;
+    // One of the two. `part` has the results of all parts.
     void (*f)(size_t begin, size_t end, void *ctx);
     ad_rev (*part)(size_t begin, size_t end, void *ctx);
-    ad_rev *result;
+    ad_rev *result;             // [parts]
     void *ctx;
 } adx_parts;
 

@@ -40,8 +40,8 @@ struct ad_pool {
 // What the forks of a thread run on.
 typedef struct adx_executor {
     ad_pool *pool;
-    adx_seat *seat;
-    ad_execute_fn *execute;
+    adx_seat *seat;                 // of this thread in the pool
+    ad_execute_fn *execute;         // of the user's runtime; NULL: the pool
     void *user;
     size_t inside;                  // branches
 } adx_executor;

@@ -35,8 +35,8 @@
 
 // An input of one tape, and the value of another that it stands for.
 typedef struct adx_link {
-    uint32_t local;
-    uint32_t seq;
+    uint32_t local;             // sequence number of the input
+    uint32_t seq;               // of the value, on `tape`
     const ad_tape *tape;
 } adx_link;
 
@@ -44,7 +44,7 @@ typedef struct adx_link {
 typedef struct adx_list {
     struct adx_list *next;
     const ad_tape *tape;            // of the inputs
-    size_t n;
+    size_t n;                       // entries
     size_t room;
     adx_link entry[];
 } adx_list;
@@ -126,8 +126,8 @@ typedef struct adx_chunk {
 // may still be reading it.
 typedef struct adx_directory {
     struct adx_directory *older;
-    size_t room;
-    size_t n;
+    size_t room;                // of slot, a power of 2
+    size_t n;                   // chunks
     _Atomic(adx_chunk *) slot[];
 } adx_directory;
 

@@ -19,10 +19,10 @@
 // current, on a tape that lives as long as the call.
 typedef struct adx_session {
     ad_tape *tape;
-    ad_tape *own;
-    ad_mark mark;
+    ad_tape *own;               // the same, if no tape was current; else NULL
+    ad_mark mark;               // where the tape was
     size_t segment;             // of this session
-    uint32_t job;
+    uint32_t job;               // of the segment
 } adx_session;
 
 // Memory for n numbers, on the tape. NULL: the status of the tape says why.

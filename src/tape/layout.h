@@ -103,9 +103,9 @@ typedef struct adx_block {
 // A place between two entries.
 typedef struct adx_place {
     const adx_block *block;
-    const adx_operand *op;
+    const adx_operand *op;      // the next operand is written here
     const uint16_t *head;
-    size_t seq;
+    size_t seq;                 // values before
 } adx_place;
 
 // A stretch of the tape, between two entries ADX_LEAP, that belongs to others:

@@ -18,9 +18,9 @@ typedef struct adx_arena_block {
 
 typedef struct adx_arena {
     const ad_allocator *memory;
-    adx_arena_block *block;
-    char *at;
-    size_t left;
+    adx_arena_block *block;     // the latest, which leads to those before
+    char *at;                   // free memory in it
+    size_t left;                // bytes there
     ad_status status;           // of everything that was made in it
 } adx_arena;
 

@@ -55,7 +55,7 @@ typedef enum adx_step_way {
 typedef struct adx_step_cut {
     adx_step_way way;
     uint32_t dim;               // the index of lo and hi, or UINT32_MAX
-    int64_t from, to;
+    int64_t from, to;           // the first lo, the last hi
     uint32_t parts;
     bool clears;                // all numbers are made 0 before
 } adx_step_cut;
@@ -64,7 +64,8 @@ typedef struct adx_step_cut {
 typedef struct adx_tensor_code {
     void *library;
     void (*unload)(void *library);
-    const void **table;
+    const void **table;                     // [tables] data that the code gets
+                                            // by address
     adx_tensor_step_fn **step[ADREV_TENSOR_HVP + 1];    // NULL: no such part
     adx_step_cut *cut[ADREV_TENSOR_HVP + 1];
     uint32_t *host[ADREV_TENSOR_HVP + 1];   // the value with which a value is

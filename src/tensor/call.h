@@ -17,10 +17,12 @@ ADX_SELDOM_BEGIN
  * `dense` are numbers one behind the other; `laid` is an array with strides,
  * from the number at its least indices.                                     */
 
+// Numbers that go between an array of the caller's and a row of the
+// statement's.
 typedef struct adx_carrying {
     const ad_real *from;
     ad_real *to;
-    bool add;
+    bool add;                   // to what is there
 } adx_carrying;
 
 // Carries a number from a dense list to its place.
@@ -111,8 +113,8 @@ typedef struct adx_call_arrays {
 
 // Inputs, or results, of the call.
 typedef struct adx_call_side {
-    const uint32_t *value;
-    const bool *chosen;
+    const uint32_t *value;      // [arrays] values of the program
+    const bool *chosen;         // [arrays] is it on the tape; NULL: all
     uint32_t n;
 } adx_call_side;
 

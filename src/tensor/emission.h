@@ -33,6 +33,7 @@ typedef enum adx_table_kind {
     ADX_TABLE_INTS, ADX_TABLE_COUNTS, ADX_TABLE_WORDS
 } adx_table_kind;
 
+// A table that the code reads.
 typedef struct adx_table_data {
     const void *data;
     uint64_t n;

@@ -44,10 +44,10 @@ typedef struct adx_parameter {
 // written once.
 typedef struct adx_step_text {
     struct adx_step_text *next;
-    uint32_t value;
+    uint32_t value;             // that it computes
     const char *text;
     size_t n;
-    uint32_t number;
+    uint32_t number;            // in the name of the function
     adx_parameter *parameter;   // in their order
     uint32_t parameters;
 } adx_step_text;

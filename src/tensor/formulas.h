@@ -256,12 +256,13 @@ static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
 
 #define ADX_FACTORS_MOST 64
 
+// The factors of a product, n above the line and m below it, times k.
 typedef struct adx_product_list {
     uint32_t above[ADX_FACTORS_MOST];
     uint32_t below[ADX_FACTORS_MOST];       // the line
     uint32_t n, m;
     ad_real k;
-    bool zero;
+    bool zero;                              // a factor is the number 0
 } adx_product_list;
 
 // Lists the factors of a product. Numbers and sizes are multiplied into p->k;

@@ -41,14 +41,16 @@ typedef struct adx_map_asked {
     adx_gather_form argument;   // less the table's `from`
 } adx_map_asked;
 
+// A strip whose variables maps give: what they are asked, and where numbers
+// are.
 typedef struct adx_gathers {
     uint32_t level;             // of the strip
     uint32_t var;
     uint32_t lookups;
     adx_map_asked lookup[ADX_LOOKED_UP_MOST];
     const adx_nest_level *inner;        // the range after the maps; NULL: none
-    adx_gather_form out;
-    adx_gather_form factor[3];
+    adx_gather_form out;        // the number that is written
+    adx_gather_form factor[3];  // those that are read
 } adx_gathers;
 
 ADX_SELDOM_BEGIN
