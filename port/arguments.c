@@ -2,9 +2,10 @@
  *
  * A function is written that unpacks the numbers of a point into the
  * parameters, calls the original, or its twin, and gathers what there is in
- * memory then. What is no input gets values of its own: whole numbers one that
- * check.c tries, or what --set says; numbers fixed ones. Behind pointers there are arrays, of which the
- * check keeps a list; a pointer to a function gets one that is made up.
+ * memory then. A parameter that is no input gets a value of its own: a whole
+ * number one that check.c tries, or what --set says; a number a fixed one.
+ * Pointers lead to arrays, of which the check keeps a list; a pointer to a
+ * function leads to one that is made up.
  *
  * SPDX-License-Identifier: MIT-0
  */

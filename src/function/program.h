@@ -225,7 +225,7 @@ enum {
 
 typedef struct adx_many {
     adx_many_kind kind;
-    uint32_t op;                        // if the kind's row says so
+    uint32_t op;                        // if the kind has one; ADX_EXTERNAL_...
     uint32_t m, k, n;
     adx_numbers arg[3];
     uint32_t *list;                     // [adx_listed] numbers; else NULL
