@@ -13,6 +13,7 @@ PREFIX = /usr/local
 LIBDIR = lib
 
 EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c examples/[0-9]*.cpp)))
+ADAPTERS = $(notdir $(basename $(wildcard adapters/examples/*.c)))
 SUITE    = sh tests/run.sh $(JOBS)
 
 help:               ## this list
@@ -27,7 +28,7 @@ check:              ## a part of it, in a minute: for the cycle of work
 
 run:                ## build the examples and run the main ones
 	@sh tests/setup.sh examples
-	@$(MAKE) --no-print-directory examples
+	@$(MAKE) --no-print-directory -j $(JOBS) examples
 	$B/06_influenza examples/influenza.txt $B/influenza.svg
 	$B/10_gaussian_mixture examples/mixture.txt $B/mixture.svg
 	$B/17_convolution $B/convolution.svg
@@ -41,25 +42,36 @@ run:                ## build the examples and run the main ones
 
 examples: $(EXAMPLES:%=$B/%)
 
-ADAPTERS = $(notdir $(basename $(wildcard adapters/examples/*.c)))
-
 adapters: $(ADAPTERS:%=$B/%)    ## build the examples of adapters, and draw
 	@for a in $(ADAPTERS); do [ ! -x $B/$$a ] || $B/$$a $B/$$a.svg || exit 1; \
 	done
 
+# Those that compile adrev by themselves, as they are in float or without the C
+# library; those that use adrev_mpi.h. All others link one object. Objects are
+# not optimised further, which would take half as long again, since what records
+# is in the examples' own files.
+ALONE = 05_fixed_memory 13_kalman_firmware 26_attitude 27_tiny_network
+RANKS = 25_titanic 28_heat
+$(filter-out $(ALONE:%=$B/%) $(RANKS:%=$B/%),$(EXAMPLES:%=$B/%) \
+    $(ADAPTERS:%=$B/%)): $B/implementation.o
+$(RANKS:%=$B/%): $B/implementation_mpi.o
+
+$B/implementation%.o: examples/implementation%.c examples/build.sh \
+                      $(wildcard adrev*.h)
+	sh examples/build.sh $@ $(CC) $(STRICT) -O1
+
 $B/implementation.o: examples/implementation.c examples/build.sh \
                      $(wildcard adrev*.h)
-	sh examples/build.sh $@ $(CC) $(STRICT) -O2
+	sh examples/build.sh $@ $(CC) $(STRICT) -O1
 
-$B/%: examples/%.c $(wildcard examples/*.h) examples/build.sh \
-      $B/implementation.o
+$B/%: examples/%.c $(wildcard examples/*.h adrev*.h) examples/build.sh
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/%: adapters/examples/%.c $(wildcard adapters/*.h adapters/examples/*.h) \
-      $(wildcard examples/*.h) examples/build.sh $B/implementation.o
+      $(wildcard examples/*.h adrev*.h) examples/build.sh
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
-$B/%: examples/%.cpp examples/build.sh $B/implementation.o
+$B/%: examples/%.cpp $(wildcard adrev*.h) examples/build.sh
 	sh examples/build.sh $@ $(CC) $(STRICT) -O2
 
 $B/13_kalman_firmware: $B/13_kalman

@@ -3,7 +3,8 @@
 #
 # Its source is the file in this folder, or in adapters/examples, with the name
 # of OUTPUT. If there is an implementation.o beside OUTPUT, that is linked, and
-# ADREV_IMPLEMENTATION left out: adrev is then compiled once for all of them.
+# ADREV_IMPLEMENTATION left out: adrev is then compiled once for all of them. So
+# is implementation_mpi.o for those that use adrev_mpi.h.
 # Libraries that it can do without are used where they are (-DNO_LBFGS: not). If
 # it needs one that is missing it is skipped: a line says so, and is left in
 # OUTPUT.skipped. Examples of adapters name what they need at their heads.
@@ -37,24 +38,25 @@ source=$here/$name.c
 original=$source
 adrev=$(dirname "$out")/implementation.o
 case $name in
-    implementation.o)
-        exec "$@" -I"$here/.." -c "$here/implementation.c" -o "$out" ;;
     09_*)
         libraries="-llapack -lm"
         if ! links "$lapack" "$@" "$out.probe.c" -o "$out.probe" -llapack; then
             echo "$name: skipped, needs LAPACK" | tee "$out.skipped"
             exit 0
         fi ;;
-    25_* | 28_*)                # by MPI's compiler, which calls the one given
+    25_* | 28_* | implementation_mpi.o)     # by MPI's compiler, which calls $1
         if ! command -v mpicc > /dev/null 2>&1; then
             echo "$name: skipped, needs MPI" | tee "$out.skipped"
             exit 0
         fi
+        adrev=$(dirname "$out")/implementation_mpi.o
         export OMPI_CC="$1" MPICH_CC="$1"
         shift
         set -- mpicc "$@" ;;
 esac
 case $name in
+    implementation*.o)
+        exec "$@" -I"$here/.." -c "$here/${name%.o}.c" -o "$out" ;;
     10_* | 17_* | 20_* | 25_*)
         case " $* " in
             *" -DNO_LBFGS "*) ;;
@@ -131,7 +133,6 @@ esac
 case $name in
     05_* | 13_kalman_firmware) ;;   # without the C library; without adrev
     26_* | 27_*) ;;                 # in float, with fixed memory
-    25_* | 28_*) ;;                 # adrev_mpi.h is in no implementation.o
     *)
         if [ -s "$adrev" ]; then
             source=$out.c

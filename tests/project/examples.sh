@@ -9,7 +9,9 @@ strict="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion"
 strict="$strict -Wdouble-promotion -Werror"
 # shellcheck disable=SC2086  # flags are lists
 {
-    sh "$build" "$3/implementation.o" $1 $strict $2     # for all of them
+    for all in implementation implementation_mpi; do
+        sh "$build" "$3/$all.o" $1 $strict $2           # for all of them
+    done > /dev/null
     for source in "$root"/examples/[0-9]*.c "$root"/examples/[0-9]*.cpp \
         "$root"/adapters/examples/*.c; do
         [ -f "$source" ] || continue
