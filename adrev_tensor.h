@@ -86,11 +86,11 @@
  *
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
- *   tensor/blocks        steps that share their outermost loop; parts of steps
+ *   tensor/bundles       steps that share their outermost loop; parts of steps
  *   tensor/emission      tables, forms and places as C text
  *   tensor/points        numbers, and values that are computed one by one
  *   tensor/loops         the loops of a term
- *   tensor/steps         a step, or the steps of a block
+ *   tensor/steps         a step, or the steps of a bundle
  *   tensor/file          the steps of a file of C code
  *   tensor/written       its functions, and ad_tensor_write_c
  *   tensor/compiled      machine code
@@ -4268,12 +4268,12 @@ typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 ad_real *sums, long which, long lo,
                                 long hi);
 
-// How such a step is cut into parts (tensor/blocks).
+// How such a step is cut into parts (tensor/bundles).
 typedef enum adx_step_way {
     ADX_STEP_WHOLE,             // not at all
     ADX_STEP_INDEX,             // a part has the numbers lo <= index < hi
     ADX_STEP_TERMS,             // ... the points of the value's cut
-    ADX_STEP_RUNS,              // ... the runs lo <= e < hi of a block
+    ADX_STEP_RUNS,              // ... the runs lo <= e < hi of a bundle
     ADX_STEP_SUMS               // ... sums of its own
 } adx_step_way;
 
@@ -4296,7 +4296,7 @@ typedef struct adx_tensor_code {
     uint32_t *host[ADREV_TENSOR_HVP + 1];   // the value with which a value is
                                             // computed; 0: alone
     bool *inlined[ADREV_TENSOR_HVP + 1];    // it is never stored
-    uint32_t *block[ADREV_TENSOR_HVP + 1];  // the value whose step computes it
+    uint32_t *bundle[ADREV_TENSOR_HVP + 1]; // the value whose step computes it
                                             // with others; 0: none
 } adx_tensor_code;
 
@@ -13904,12 +13904,12 @@ static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
     return code;
 }
 
-// Whether a step of a block is needed.
-static bool adx_needs_block(const adx_evaluating *e, const uint32_t block[],
+// Whether a step of a bundle is needed.
+static bool adx_needs_bundle(const adx_evaluating *e, const uint32_t bundle[],
                             uint32_t leader)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++)
-        if (block[i] == leader && e->needed[i])
+        if (bundle[i] == leader && e->needed[i])
             return true;
     return false;
 }
@@ -13921,9 +13921,10 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
     const adx_tensor_code *c = e->code;
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
-        uint32_t leader = c == NULL ? 0 : c->block[part][v];
+        uint32_t leader = c == NULL ? 0 : c->bundle[part][v];
         bool hosted = c != NULL && e->needed[c->host[part][v]];
-        if (leader != 0 ? leader != v || !adx_needs_block(e, c->block[part], v)
+        if (leader != 0 ? leader != v
+                          || !adx_needs_bundle(e, c->bundle[part], v)
                         : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)
@@ -16335,7 +16336,7 @@ typedef enum adx_fate {
 typedef struct adx_fusion {
     adx_arena *a;
     ad_tensor *t;
-    bool parts;                 // steps are cut (tensor/blocks)
+    bool parts;                 // steps are cut (tensor/bundles)
     bool shares;                // and threads share them
     bool *needed;
     bool *result;
@@ -16344,10 +16345,10 @@ typedef struct adx_fusion {
     adx_fate *fate;
     uint32_t *host;             // the reader that computes it
     bool *hosts;                // others are stored where it is computed
-    uint32_t *block;            // the first of its steps (tensor/blocks), or 0
+    uint32_t *bundle;           // the first of its steps (tensor/bundles); or 0
     uint32_t *run_of;           // 1 + the index that runs are of, or 0
     uint32_t *thin;             // the same, of values with memory for one run
-    adx_step_cut *cut;          // of steps (tensor/blocks); NULL: none is cut
+    adx_step_cut *cut;          // of steps (tensor/bundles); NULL: none is cut
     bool *view;                 // its numbers are those of another value
     bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are
@@ -16711,7 +16712,7 @@ static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
     f->fate = ADX_GET(a, n, adx_fate);
     f->host = ADX_GET(a, n, uint32_t);
     f->hosts = ADX_GET(a, n, bool);
-    f->block = ADX_GET(a, n, uint32_t);
+    f->bundle = ADX_GET(a, n, uint32_t);
     f->run_of = ADX_GET(a, n, uint32_t);
     f->thin = ADX_GET(a, n, uint32_t);
     f->view = ADX_GET(a, n, bool);
@@ -16772,30 +16773,31 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
 
 ADX_SELDOM_END
 
-/* === tensor/blocks ==========================================================
- * Steps whose outermost loops run over the same range become one loop, a block:
- * if they exchange numbers only within one run of it. A value that only steps
- * of its block read is thin: it has memory for one run. So what is between the
- * entries of a relation, or the cases of a batch, stays in the cache.
+/* === tensor/bundles =========================================================
+ * Steps whose outermost loops run over the same range become one loop, a
+ * bundle: if they exchange numbers only within one run of it. A value that only
+ * steps of its bundle read is thin: it has memory for one run. So what is
+ * between the entries of a relation, or the cases of a batch, stays in the
+ * cache.
  *
- * A step that adds to numbers of many runs keeps all of its block on one
+ * A step that adds to numbers of many runs keeps all of its bundle on one
  * thread. Where a pool is in use when the code is made, and tensor/parts cuts
- * that step, it is in no block, unless it reads much that would be thin.
+ * that step, it is in no bundle, unless it reads much that would be thin.
  *
  * At the end of this room steps are cut into parts, which threads share.
  *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/derive tensor/parts
  *           tensor/run tensor/pointwise tensor/fusion
- *   offers  adx_outer adx_outer_of adx_is_follower adx_find_blocks
+ *   offers  adx_outer adx_outer_of adx_is_follower adx_find_bundles
  *           adx_cut_steps
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-#define ADX_BLOCK_VALUES 2000   // programs with more have no blocks
-#define ADX_BLOCK_RUNS   64     // runs of a block, at least
-#define ADX_BLOCK_READS  8      // points for each number of others: no block
+#define ADX_BUNDLE_VALUES 2000  // programs with more have no bundles
+#define ADX_BUNDLE_RUNS   64    // runs of a bundle, at least
+#define ADX_BUNDLE_READS  8     // points for each number of others: no bundle
 
 // The outermost loop of a step; `dim` is the index of its value that it runs
 // over, or UINT32_MAX.
@@ -16822,7 +16824,7 @@ static adx_outer adx_outer_of_points(const adx_fusion *f, uint32_t value)
         return to;
     to.low = p->core.low[to.dim];
     to.high = p->core.high[to.dim];
-    to.there = to.high - to.low >= ADX_BLOCK_RUNS;
+    to.there = to.high - to.low >= ADX_BUNDLE_RUNS;
     return to;
 }
 
@@ -16836,9 +16838,9 @@ static bool adx_is_row_of(const adx_set *s, uint32_t r, uint32_t v)
     return count == 1 && some == v && row[0] == 0 && row[1 + v] == 1;
 }
 
-// Whether a step gains more from being cut than from a block that is not: it
-// reads fewer numbers of other steps than it has points. A block of a step that
-// reads as many gains twice its time on one thread.
+// Whether a step gains more from being cut than from a bundle that is not: it
+// reads fewer numbers of other steps than it has points. A bundle of a step
+// that reads as many gains twice its time on one thread.
 static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
 {
     uint64_t numbers = 0;
@@ -16850,7 +16852,7 @@ static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
         numbers += x->kind <= ADX_VALUE_WEIGHT ? 0 : x->size;
     }
     return adx_points_from(v->term[0].loop->nest, 0)
-           >= ADX_BLOCK_READS * numbers;
+           >= ADX_BUNDLE_READS * numbers;
 }
 
 // Returns the outermost loop of a step that is loops: all terms begin with the
@@ -16867,7 +16869,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
                 && l->kind == ADX_LEVEL_RANGE && l->bounds == 0
                 && l->checks == 0 && !v->term[j].set->gone[l->var]
                 && (n->levels > 1 || !adx_reduces(v, &v->term[j]))
-                && l->high - l->low >= ADX_BLOCK_RUNS
+                && l->high - l->low >= ADX_BUNDLE_RUNS
                 && (j == 0 || (l->low == to.low && l->high == to.high));
         to.low = l->low;
         to.high = l->high;
@@ -16888,7 +16890,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
     return to;
 }
 
-// Returns the outermost loop of a step, if it can be that of a block.
+// Returns the outermost loop of a step, if it can be that of a bundle.
 static adx_outer adx_outer_of(const adx_fusion *f, uint32_t value)
 {
     const adx_outer none = { false, 0, 0, 0 };
@@ -16906,23 +16908,23 @@ static bool adx_same_outer(const adx_outer *one, const adx_outer *other)
 
 /* --- what is read within a run ------------------------------------------- */
 
-typedef struct adx_blocking {
+typedef struct adx_bundling {
     adx_fusion *f;
     adx_outer *outer;           // [values]
     uint32_t *place;            // of values in the order of steps
     bool *needed;               // memory
-    uint32_t leader;            // of the block that is made; 0: none
+    uint32_t leader;            // of the bundle that is made; 0: none
     uint32_t *made;             // [values] 1 + the index that the run is, of
-                                // those that the block has made
-} adx_blocking;
+                                // those that the bundle has made
+} adx_bundling;
 
-static bool adx_reads_within(const adx_blocking *k, uint32_t by,
+static bool adx_reads_within(const adx_bundling *k, uint32_t by,
                              const adx_tensor_term *term, const adx_set *s,
                              uint32_t var, bool note);
 
 // What a value that is computed where it is read reads itself. var: the
 // variable of the reader's set that is the run; UINT32_MAX: none.
-static bool adx_inlined_within(const adx_blocking *k, adx_access x,
+static bool adx_inlined_within(const adx_bundling *k, adx_access x,
                                const adx_set *s, uint32_t var, bool note)
 {
     const adx_pointwise *p = k->f->shape[x.value];
@@ -16948,11 +16950,12 @@ static bool adx_inlined_within(const adx_blocking *k, adx_access x,
     return true;
 }
 
-// Whether every value that a term reads is there when the run of the block
+// Whether every value that a term reads is there when the run of the bundle
 // needs it. A value that is computed where it is read is examined in turn. A
-// value of the block itself must be read in the row that the same run has made.
-// Any other value must have been computed before the leader of the block.
-static bool adx_reads_within(const adx_blocking *k, uint32_t by,
+// value of the bundle itself must be read in the row that the same run has
+// made. Any other value must have been computed before the leader of the
+// bundle.
+static bool adx_reads_within(const adx_bundling *k, uint32_t by,
                              const adx_tensor_term *term, const adx_set *s,
                              uint32_t var, bool note)
 {
@@ -16975,9 +16978,9 @@ static bool adx_reads_within(const adx_blocking *k, uint32_t by,
     return true;
 }
 
-// Whether a step reads what its block has made only within the same run; note:
+// Whether a step reads what its bundle has made only within the same run; note:
 // marks what it makes.
-static bool adx_fits_block(const adx_blocking *k, uint32_t value,
+static bool adx_fits_bundle(const adx_bundling *k, uint32_t value,
                            const adx_outer *o, bool note)
 {
     const adx_tensor_value *v = adx_tensor_value_at(k->f->t, value);
@@ -17007,7 +17010,7 @@ static bool adx_fits_block(const adx_blocking *k, uint32_t value,
 // Whether every step that reads a hosted value also needs the host of that
 // value, so that the value is there whenever it is read. A result of the text
 // is read from outside.
-static bool adx_host_is_needed(const adx_blocking *k, uint32_t value)
+static bool adx_host_is_needed(const adx_bundling *k, uint32_t value)
 {
     const adx_fusion *f = k->f;
     const adx_tensor_program *p = f->t->program;
@@ -17024,8 +17027,8 @@ static bool adx_host_is_needed(const adx_blocking *k, uint32_t value)
     return !f->result[value];
 }
 
-// Values whose host may not be needed are better members of its block.
-static void adx_free_members(const adx_blocking *k)
+// Values whose host may not be needed are better members of its bundle.
+static void adx_free_members(const adx_bundling *k)
 {
     adx_fusion *f = k->f;
     const adx_tensor_program *p = f->t->program;
@@ -17043,9 +17046,9 @@ static void adx_free_members(const adx_blocking *k)
 
 /* --- thin values --------------------------------------------------------- */
 
-// Whether only steps of a block read a value, and it is always they who compute
-// it.
-static bool adx_can_be_thin(const adx_blocking *k, uint32_t value)
+// Whether only steps of a bundle read a value, and it is always they who
+// compute it.
+static bool adx_can_be_thin(const adx_bundling *k, uint32_t value)
 {
     const adx_fusion *f = k->f;
     const adx_tensor_program *p = f->t->program;
@@ -17056,7 +17059,7 @@ static bool adx_can_be_thin(const adx_blocking *k, uint32_t value)
         uint32_t by = p->order[i];
         if (!f->needed[by] || !adx_is_read_by(f, value, by))
             continue;
-        if (f->block[adx_latest_of(f, by)] != k->leader
+        if (f->bundle[adx_latest_of(f, by)] != k->leader
             || f->fate[by] == ADX_FATE_VIEW
             || (f->fate[by] == ADX_FATE_HOSTED && !adx_host_is_needed(k, by)))
             return false;
@@ -17064,39 +17067,39 @@ static bool adx_can_be_thin(const adx_blocking *k, uint32_t value)
     return true;
 }
 
-/* --- blocks -------------------------------------------------------------- */
+/* --- bundles -------------------------------------------------------------- */
 
-// Whether a step is of a block, and not the first one.
+// Whether a step is of a bundle, and not the first one.
 static bool adx_is_follower(const adx_fusion *f, uint32_t value)
 {
-    return f->block[value] != 0 && f->block[value] != value;
+    return f->bundle[value] != 0 && f->bundle[value] != value;
 }
 
 // Adds the steps that fit after the leader. Returns how many there are then.
-static uint32_t adx_add_members(const adx_blocking *k)
+static uint32_t adx_add_members(const adx_bundling *k)
 {
     adx_fusion *f = k->f;
     const adx_tensor_program *p = f->t->program;
     uint32_t n = 1;
     for (uint32_t i = k->place[k->leader] + 1; i < p->steps; i++) {
         uint32_t v = p->order[i];
-        if (!f->needed[v] || f->fate[v] != ADX_FATE_ALONE || f->block[v] != 0)
+        if (!f->needed[v] || f->fate[v] != ADX_FATE_ALONE || f->bundle[v] != 0)
             continue;
         const adx_outer *to = &k->outer[v];
         if (!adx_same_outer(to, &k->outer[k->leader])
-            || !adx_fits_block(k, v, to, false))
+            || !adx_fits_bundle(k, v, to, false))
             continue;
-        f->block[v] = k->leader;
+        f->bundle[v] = k->leader;
         f->run_of[v] = to->dim == UINT32_MAX ? 0 : 1 + to->dim;
-        adx_fits_block(k, v, to, true);
+        adx_fits_bundle(k, v, to, true);
         n++;
     }
     return n;
 }
 
-// Makes a block of a step and of the steps behind it that fit, if a value of
+// Makes a bundle of a step and of the steps behind it that fit, if a value of
 // theirs can be thin.
-static void adx_try_block(adx_blocking *k, uint32_t leader)
+static void adx_try_bundle(adx_bundling *k, uint32_t leader)
 {
     adx_fusion *f = k->f;
     uint32_t values = f->t->program->values;
@@ -17106,9 +17109,9 @@ static void adx_try_block(adx_blocking *k, uint32_t leader)
         return;
     memset(k->made, 0, values * sizeof *k->made);
     k->leader = leader;
-    if (!adx_fits_block(k, leader, o, true))
+    if (!adx_fits_bundle(k, leader, o, true))
         return;
-    f->block[leader] = leader;
+    f->bundle[leader] = leader;
     f->run_of[leader] = o->dim == UINT32_MAX ? 0 : 1 + o->dim;
     if (adx_add_members(k) > 1)
         for (uint32_t i = 1; i < values; i++)
@@ -17117,22 +17120,22 @@ static void adx_try_block(adx_blocking *k, uint32_t leader)
                 any = true;
             }
     for (uint32_t i = 1; i < values && !any; i++)
-        if (f->block[i] == leader)
-            f->block[i] = 0;
+        if (f->bundle[i] == leader)
+            f->bundle[i] = 0;
 }
 
-// Finds blocks among the steps of a part. False: no memory.
-static bool adx_find_blocks(adx_fusion *f)
+// Finds bundles among the steps of a part. False: no memory.
+static bool adx_find_bundles(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
-    adx_blocking k = { .f = f };
+    adx_bundling k = { .f = f };
     k.outer = ADX_GET(f->a, p->values, adx_outer);
     k.place = ADX_GET(f->a, p->values, uint32_t);
     k.needed = ADX_GET(f->a, p->values, bool);
     k.made = ADX_GET(f->a, p->values, uint32_t);
     if (f->a->status != ADREV_OK)
         return false;
-    if (p->values > ADX_BLOCK_VALUES || f->t->open != NULL)
+    if (p->values > ADX_BUNDLE_VALUES || f->t->open != NULL)
         return true;
     for (uint32_t i = 0; i < p->steps; i++) {
         k.place[p->order[i]] = i;
@@ -17142,19 +17145,20 @@ static bool adx_find_blocks(adx_fusion *f)
     adx_free_members(&k);
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
-        if (f->needed[v] && f->fate[v] == ADX_FATE_ALONE && f->block[v] == 0)
-            adx_try_block(&k, v);
+        if (f->needed[v] && f->fate[v] == ADX_FATE_ALONE && f->bundle[v] == 0)
+            adx_try_bundle(&k, v);
     }
     return f->a->status == ADREV_OK;
 }
 
 /* --- parts of steps ---------------------------------------------------------
- * A part of a step has a range of one loop: of an index of the value, of its points
- * as tensor/parts cuts them, or of the runs of a block. What it writes, no other
- * part writes or reads, so bits do not depend on the parts. Sums of parts are those
- * of tensor/parts.
+ * A part of a step has a range of one loop: of an index of the value, of its
+ * points as tensor/parts cuts them, or of the runs of a bundle. What it writes,
+ * no other part writes or reads, so bits do not depend on the parts. Sums of
+ * parts are those of tensor/parts.
  *
- * Thin values have memory for all runs, of which a step uses that of the first: so a
+ * Thin values have memory for all runs, of which a step uses that of the first:
+ * so a
  * part uses that of its first run.                                          */
 
 // Counts the points of the loops of a value.
@@ -17237,13 +17241,13 @@ static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
               && (!v->once || adx_clears_all(v));
 }
 
-// Cuts a block whose steps all write numbers of the run.
+// Cuts a bundle whose steps all write numbers of the run.
 static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
 {
     const adx_outer o = adx_outer_of(f, leader);
     double points = 0;
     for (uint32_t i = 1; i < f->t->program->values; i++) {
-        if (f->block[i] != leader)
+        if (f->bundle[i] != leader)
             continue;
         points += adx_points_of_step(f, i);
         if (f->run_of[i] == 0)
@@ -17257,7 +17261,7 @@ static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
     to->to = o.high + 1;
 }
 
-// Cuts the steps of a part, whose blocks are known. False: no memory.
+// Cuts the steps of a part, whose bundles are known. False: no memory.
 static bool adx_cut_steps(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
@@ -17270,7 +17274,7 @@ static bool adx_cut_steps(adx_fusion *f)
         if (!f->needed[value] || !f->spelled[value] || v->size == 0
             || adx_is_follower(f, value))
             continue;
-        if (f->block[value] == value)
+        if (f->bundle[value] == value)
             adx_cut_runs(f, value, to);
         else if (f->shape[value] != NULL)
             adx_cut_index(f, value, to);
@@ -17357,9 +17361,9 @@ typedef struct adx_emission {
     bool *size;                 // [open sizes] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
-    bool *flag;                 // [values] of a block: it asks whether they
+    bool *flag;                 // [values] of a bundle: it asks whether they
                                 // are needed
-    bool in_run;                // of a block: the outermost loop is there
+    bool in_run;                // of a bundle: the outermost loop is there
     const adx_step_cut *cut;    // of the step; NULL: all of it is done
     bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own
@@ -18147,13 +18151,13 @@ static uint32_t *adx_order_indices(adx_emission *e, uint32_t value)
     return order;
 }
 
-// Whether an index of a value is that of the runs of its block.
+// Whether an index of a value is that of the runs of its bundle.
 static bool adx_is_run_index(const adx_emission *e, uint32_t value, uint32_t d)
 {
     return e->in_run && e->f->run_of[value] == 1 + d;
 }
 
-// Declares the variable that all steps of a block share, which is the block's
+// Declares the variable that all steps of a bundle share, which is the bundle's
 // loop e.
 static void adx_say_run_index(adx_emission *e, uint32_t var)
 {
@@ -18521,7 +18525,7 @@ static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
         adx_say_level_check(e, &l->check[i]);
 }
 
-/* --- parts (tensor/blocks) ----------------------------------------------- */
+/* --- parts (tensor/bundles) ---------------------------------------------- */
 
 // Returns which of the variables of a part's form is that of a level;
 // UINT32_MAX: none.
@@ -18890,13 +18894,13 @@ ADX_SELDOM_END
 
 /* === tensor/steps ===========================================================
  * C text of a step: what is done at the points of loops, sums of parts, and the
- * steps of a block together. What is added to is cleared before, where its
+ * steps of a bundle together. What is added to is cleared before, where its
  * terms do not write each number once. The order is that of tensor/run, so that
  * both have the same bits.
  *
  *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/parts tensor/run
- *           tensor/pointwise tensor/blocks tensor/emission tensor/points
+ *           tensor/pointwise tensor/bundles tensor/emission tensor/points
  *           tensor/loops
  *   offers  adx_say_step
  * ========================================================================== */
@@ -19355,16 +19359,16 @@ static void adx_say_value(adx_emission *e, uint32_t value)
         adx_say_looped(e, value);
 }
 
-/* --- blocks (tensor/blocks) ---------------------------------------------- */
+/* --- bundles (tensor/bundles) -------------------------------------------- */
 
-// Opens "if (n7) {": a step of a block is needed.
+// Opens "if (n7) {": a step of a bundle is needed.
 static void adx_say_flag(adx_emission *e, uint32_t value)
 {
     e->flag[value] = true;
     ADX_SAY_OPEN(e, "if (n%lu)", (unsigned long)value);
 }
 
-// Writes all steps of a block, in one loop. What is added to here and there is
+// Writes all steps of a bundle, in one loop. What is added to here and there is
 // made 0 before.
 static void adx_say_together(adx_emission *e, uint32_t leader)
 {
@@ -19372,7 +19376,7 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
     const adx_outer o = adx_outer_of(e->f, leader);
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
-        if (e->f->block[v] != leader || e->f->run_of[v] != 0)
+        if (e->f->bundle[v] != leader || e->f->run_of[v] != 0)
             continue;
         adx_say_flag(e, v);
         adx_say_zeros_of(e, v);
@@ -19386,7 +19390,7 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
     e->in_run = true;
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
-        if (e->f->block[v] != leader)
+        if (e->f->bundle[v] != leader)
             continue;
         adx_say_flag(e, v);
         adx_say_value(e, v);
@@ -19397,8 +19401,8 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
 }
 
 // Writes the body of the C function that computes a value, and those that it
-// hosts; or, of the first value of a block, of all of that. read, written, flag
-// and the tables say which parameters it has.
+// hosts; or, of the first value of a bundle, of all of that. read, written,
+// flag and the tables say which parameters it has.
 static void adx_say_step(adx_emission *e, uint32_t value)
 {
     uint32_t values = e->f->t->program->values;
@@ -19414,7 +19418,7 @@ static void adx_say_step(adx_emission *e, uint32_t value)
            : &e->f->cut[value];
     e->open = e->numbers = 0;
     e->local = NULL;
-    if (e->f->block[value] == value)
+    if (e->f->bundle[value] == value)
         adx_say_together(e, value);
     else
         adx_say_value(e, value);
@@ -19429,7 +19433,7 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory code/api code/text tensor/api tensor/tree tensor/arena
  *           tensor/binding tensor/open tensor/print tensor/programs
- *           tensor/sharing tensor/fusion tensor/blocks tensor/emission
+ *           tensor/sharing tensor/fusion tensor/bundles tensor/emission
  *           tensor/steps
  *   offers  ADX_TENSOR_PARTS adx_parameter_kind ADX_PARAMETER_WRITTEN
  *           ADX_PARAMETER_READ ADX_PARAMETER_SIZE ADX_PARAMETER_TABLE
@@ -19450,7 +19454,7 @@ typedef enum adx_parameter_kind {
     ADX_PARAMETER_READ,
     ADX_PARAMETER_SIZE,         // that is open
     ADX_PARAMETER_TABLE,        // in the code of ad_tensor_compile
-    ADX_PARAMETER_FLAG,         // of a block: whether a value is needed
+    ADX_PARAMETER_FLAG,         // of a bundle: whether a value is needed
     ADX_PARAMETER_PICKS,        // flags of numbers
     ADX_PARAMETER_SUMS,         // memory for the sums of a part
     ADX_PARAMETER_PART,         // which part
@@ -19705,7 +19709,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.size = ADX_GET(&k->a, 1 + adx_open_of(k->t), bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
     if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
-        || !adx_find_blocks(f) || !adx_cut_steps(f) || k->of[part] == NULL)
+        || !adx_find_bundles(f) || !adx_cut_steps(f) || k->of[part] == NULL)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];
@@ -20187,7 +20191,7 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say(w->t, ")");
     for (uint32_t i = 0; i < s->parameters; i++)
         if (s->parameter[i].kind == ADX_PARAMETER_FLAG
-            && s->parameter[i].number != value) {   // of a block, some step
+            && s->parameter[i].number != value) {   // of a bundle, some step
             adx_say(w->t, " || (");
             adx_say_condition(w, s->parameter[i].number);
             adx_say(w->t, ")");
@@ -20593,14 +20597,14 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
     bool found = true;
     to->host[part] = ADX_GET(&t->arena, values, uint32_t);
     to->inlined[part] = ADX_GET(&t->arena, values, bool);
-    to->block[part] = ADX_GET(&t->arena, values, uint32_t);
+    to->bundle[part] = ADX_GET(&t->arena, values, uint32_t);
     to->step[part] = ADX_GET(&t->arena, values, adx_tensor_step_fn *);
     to->cut[part] = ADX_GET(&t->arena, values, adx_step_cut);
     if (t->arena.status != ADREV_OK)
         return false;
     for (uint32_t i = 0; i < values; i++) {
         to->host[part][i] = adx_host_of(&k->part[part], i);
-        to->block[part][i] = k->part[part].block[i];
+        to->bundle[part][i] = k->part[part].bundle[i];
         to->cut[part][i] = k->part[part].cut[i];
         to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
         if (k->of[part][i] == NULL)

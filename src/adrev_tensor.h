@@ -85,11 +85,11 @@
  *
  *   tensor/pointwise     values whose numbers are single expressions
  *   tensor/fusion        which values are computed where they are read
- *   tensor/blocks        steps that share their outermost loop; parts of steps
+ *   tensor/bundles       steps that share their outermost loop; parts of steps
  *   tensor/emission      tables, forms and places as C text
  *   tensor/points        numbers, and values that are computed one by one
  *   tensor/loops         the loops of a term
- *   tensor/steps         a step, or the steps of a block
+ *   tensor/steps         a step, or the steps of a bundle
  *   tensor/file          the steps of a file of C code
  *   tensor/written       its functions, and ad_tensor_write_c
  *   tensor/compiled      machine code
@@ -151,7 +151,7 @@
 #ifdef ADREV_CODE_H
 #include "tensor/pointwise.h"
 #include "tensor/fusion.h"
-#include "tensor/blocks.h"
+#include "tensor/bundles.h"
 #include "tensor/emission.h"
 #include "tensor/points.h"
 #include "tensor/loops.h"

@@ -43,12 +43,12 @@ typedef void adx_tensor_step_fn(ad_real *const *base, const void *const *table,
                                 ad_real *sums, long which, long lo,
                                 long hi);
 
-// How such a step is cut into parts (tensor/blocks).
+// How such a step is cut into parts (tensor/bundles).
 typedef enum adx_step_way {
     ADX_STEP_WHOLE,             // not at all
     ADX_STEP_INDEX,             // a part has the numbers lo <= index < hi
     ADX_STEP_TERMS,             // ... the points of the value's cut
-    ADX_STEP_RUNS,              // ... the runs lo <= e < hi of a block
+    ADX_STEP_RUNS,              // ... the runs lo <= e < hi of a bundle
     ADX_STEP_SUMS               // ... sums of its own
 } adx_step_way;
 
@@ -71,7 +71,7 @@ typedef struct adx_tensor_code {
     uint32_t *host[ADREV_TENSOR_HVP + 1];   // the value with which a value is
                                             // computed; 0: alone
     bool *inlined[ADREV_TENSOR_HVP + 1];    // it is never stored
-    uint32_t *block[ADREV_TENSOR_HVP + 1];  // the value whose step computes it
+    uint32_t *bundle[ADREV_TENSOR_HVP + 1]; // the value whose step computes it
                                             // with others; 0: none
 } adx_tensor_code;
 

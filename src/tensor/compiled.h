@@ -88,14 +88,14 @@ static bool adx_take_part(ad_tensor *t, const adx_tensor_file *k, int part,
     bool found = true;
     to->host[part] = ADX_GET(&t->arena, values, uint32_t);
     to->inlined[part] = ADX_GET(&t->arena, values, bool);
-    to->block[part] = ADX_GET(&t->arena, values, uint32_t);
+    to->bundle[part] = ADX_GET(&t->arena, values, uint32_t);
     to->step[part] = ADX_GET(&t->arena, values, adx_tensor_step_fn *);
     to->cut[part] = ADX_GET(&t->arena, values, adx_step_cut);
     if (t->arena.status != ADREV_OK)
         return false;
     for (uint32_t i = 0; i < values; i++) {
         to->host[part][i] = adx_host_of(&k->part[part], i);
-        to->block[part][i] = k->part[part].block[i];
+        to->bundle[part][i] = k->part[part].bundle[i];
         to->cut[part][i] = k->part[part].cut[i];
         to->inlined[part][i] = !adx_is_stored(&k->part[part], i);
         if (k->of[part][i] == NULL)

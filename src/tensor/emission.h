@@ -75,9 +75,9 @@ typedef struct adx_emission {
     bool *size;                 // [open sizes] by this step
     bool *helper;               // [ADX_HELPER_COUNT] by all steps
     bool picks;
-    bool *flag;                 // [values] of a block: it asks whether they
+    bool *flag;                 // [values] of a bundle: it asks whether they
                                 // are needed
-    bool in_run;                // of a block: the outermost loop is there
+    bool in_run;                // of a bundle: the outermost loop is there
     const adx_step_cut *cut;    // of the step; NULL: all of it is done
     bool listed;                // it has lists of points: "which" is a part
     bool sums;                  // of parts, in memory of its own

@@ -7,7 +7,7 @@
  *
  *   needs   tape/memory code/api code/text tensor/api tensor/tree tensor/arena
  *           tensor/binding tensor/open tensor/print tensor/programs
- *           tensor/sharing tensor/fusion tensor/blocks tensor/emission
+ *           tensor/sharing tensor/fusion tensor/bundles tensor/emission
  *           tensor/steps
  *   offers  ADX_TENSOR_PARTS adx_parameter_kind ADX_PARAMETER_WRITTEN
  *           ADX_PARAMETER_READ ADX_PARAMETER_SIZE ADX_PARAMETER_TABLE
@@ -28,7 +28,7 @@ typedef enum adx_parameter_kind {
     ADX_PARAMETER_READ,
     ADX_PARAMETER_SIZE,         // that is open
     ADX_PARAMETER_TABLE,        // in the code of ad_tensor_compile
-    ADX_PARAMETER_FLAG,         // of a block: whether a value is needed
+    ADX_PARAMETER_FLAG,         // of a bundle: whether a value is needed
     ADX_PARAMETER_PICKS,        // flags of numbers
     ADX_PARAMETER_SUMS,         // memory for the sums of a part
     ADX_PARAMETER_PART,         // which part
@@ -283,7 +283,7 @@ static void adx_add_part(adx_tensor_file *k, ad_tensor_part part)
     e.size = ADX_GET(&k->a, 1 + adx_open_of(k->t), bool);
     k->of[part] = ADX_GET(&k->a, p->values, adx_step_text *);
     if (!adx_fuse_part(f, &k->a, k->t, part, k->loaded)
-        || !adx_find_blocks(f) || !adx_cut_steps(f) || k->of[part] == NULL)
+        || !adx_find_bundles(f) || !adx_cut_steps(f) || k->of[part] == NULL)
         return;
     for (uint32_t i = 0; i < p->steps && k->a.status == ADREV_OK; i++) {
         uint32_t v = p->order[i];

@@ -29,7 +29,7 @@ typedef enum adx_fate {
 typedef struct adx_fusion {
     adx_arena *a;
     ad_tensor *t;
-    bool parts;                 // steps are cut (tensor/blocks)
+    bool parts;                 // steps are cut (tensor/bundles)
     bool shares;                // and threads share them
     bool *needed;
     bool *result;
@@ -38,10 +38,10 @@ typedef struct adx_fusion {
     adx_fate *fate;
     uint32_t *host;             // the reader that computes it
     bool *hosts;                // others are stored where it is computed
-    uint32_t *block;            // the first of its steps (tensor/blocks), or 0
+    uint32_t *bundle;           // the first of its steps (tensor/bundles); or 0
     uint32_t *run_of;           // 1 + the index that runs are of, or 0
     uint32_t *thin;             // the same, of values with memory for one run
-    adx_step_cut *cut;          // of steps (tensor/blocks); NULL: none is cut
+    adx_step_cut *cut;          // of steps (tensor/bundles); NULL: none is cut
     bool *view;                 // its numbers are those of another value
     bool *fixed;                // some reader needs it in memory
     uint32_t *reads;            // how many there are
@@ -405,7 +405,7 @@ static bool adx_begin_fusion(adx_fusion *f, adx_arena *a, ad_tensor *t)
     f->fate = ADX_GET(a, n, adx_fate);
     f->host = ADX_GET(a, n, uint32_t);
     f->hosts = ADX_GET(a, n, bool);
-    f->block = ADX_GET(a, n, uint32_t);
+    f->bundle = ADX_GET(a, n, uint32_t);
     f->run_of = ADX_GET(a, n, uint32_t);
     f->thin = ADX_GET(a, n, uint32_t);
     f->view = ADX_GET(a, n, bool);

@@ -244,7 +244,7 @@ static void adx_say_size_level(const adx_looping *k, const adx_nest_level *l)
         adx_say_level_check(e, &l->check[i]);
 }
 
-/* --- parts (tensor/blocks) ----------------------------------------------- */
+/* --- parts (tensor/bundles) ---------------------------------------------- */
 
 // Returns which of the variables of a part's form is that of a level;
 // UINT32_MAX: none.

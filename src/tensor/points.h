@@ -534,13 +534,13 @@ static uint32_t *adx_order_indices(adx_emission *e, uint32_t value)
     return order;
 }
 
-// Whether an index of a value is that of the runs of its block.
+// Whether an index of a value is that of the runs of its bundle.
 static bool adx_is_run_index(const adx_emission *e, uint32_t value, uint32_t d)
 {
     return e->in_run && e->f->run_of[value] == 1 + d;
 }
 
-// Declares the variable that all steps of a block share, which is the block's
+// Declares the variable that all steps of a bundle share, which is the bundle's
 // loop e.
 static void adx_say_run_index(adx_emission *e, uint32_t var)
 {

@@ -522,12 +522,12 @@ static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
     return code;
 }
 
-// Whether a step of a block is needed.
-static bool adx_needs_block(const adx_evaluating *e, const uint32_t block[],
+// Whether a step of a bundle is needed.
+static bool adx_needs_bundle(const adx_evaluating *e, const uint32_t bundle[],
                             uint32_t leader)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++)
-        if (block[i] == leader && e->needed[i])
+        if (bundle[i] == leader && e->needed[i])
             return true;
     return false;
 }
@@ -539,9 +539,10 @@ static void adx_run_program(adx_evaluating *e, ad_tensor_part part)
     const adx_tensor_code *c = e->code;
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
-        uint32_t leader = c == NULL ? 0 : c->block[part][v];
+        uint32_t leader = c == NULL ? 0 : c->bundle[part][v];
         bool hosted = c != NULL && e->needed[c->host[part][v]];
-        if (leader != 0 ? leader != v || !adx_needs_block(e, c->block[part], v)
+        if (leader != 0 ? leader != v
+                          || !adx_needs_bundle(e, c->bundle[part], v)
                         : !e->needed[v] || hosted)
             continue;
         if (c != NULL && c->step[part][v] != NULL)

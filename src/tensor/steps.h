@@ -2,13 +2,13 @@
 
 /* === tensor/steps ===========================================================
  * C text of a step: what is done at the points of loops, sums of parts, and the
- * steps of a block together. What is added to is cleared before, where its
+ * steps of a bundle together. What is added to is cleared before, where its
  * terms do not write each number once. The order is that of tensor/run, so that
  * both have the same bits.
  *
  *   needs   code/text tensor/arena tensor/nests tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/parts tensor/run
- *           tensor/pointwise tensor/blocks tensor/emission tensor/points
+ *           tensor/pointwise tensor/bundles tensor/emission tensor/points
  *           tensor/loops
  *   offers  adx_say_step
  * ========================================================================== */
@@ -467,16 +467,16 @@ static void adx_say_value(adx_emission *e, uint32_t value)
         adx_say_looped(e, value);
 }
 
-/* --- blocks (tensor/blocks) ---------------------------------------------- */
+/* --- bundles (tensor/bundles) -------------------------------------------- */
 
-// Opens "if (n7) {": a step of a block is needed.
+// Opens "if (n7) {": a step of a bundle is needed.
 static void adx_say_flag(adx_emission *e, uint32_t value)
 {
     e->flag[value] = true;
     ADX_SAY_OPEN(e, "if (n%lu)", (unsigned long)value);
 }
 
-// Writes all steps of a block, in one loop. What is added to here and there is
+// Writes all steps of a bundle, in one loop. What is added to here and there is
 // made 0 before.
 static void adx_say_together(adx_emission *e, uint32_t leader)
 {
@@ -484,7 +484,7 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
     const adx_outer o = adx_outer_of(e->f, leader);
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
-        if (e->f->block[v] != leader || e->f->run_of[v] != 0)
+        if (e->f->bundle[v] != leader || e->f->run_of[v] != 0)
             continue;
         adx_say_flag(e, v);
         adx_say_zeros_of(e, v);
@@ -498,7 +498,7 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
     e->in_run = true;
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
-        if (e->f->block[v] != leader)
+        if (e->f->bundle[v] != leader)
             continue;
         adx_say_flag(e, v);
         adx_say_value(e, v);
@@ -509,8 +509,8 @@ static void adx_say_together(adx_emission *e, uint32_t leader)
 }
 
 // Writes the body of the C function that computes a value, and those that it
-// hosts; or, of the first value of a block, of all of that. read, written, flag
-// and the tables say which parameters it has.
+// hosts; or, of the first value of a bundle, of all of that. read, written,
+// flag and the tables say which parameters it has.
 static void adx_say_step(adx_emission *e, uint32_t value)
 {
     uint32_t values = e->f->t->program->values;
@@ -526,7 +526,7 @@ static void adx_say_step(adx_emission *e, uint32_t value)
            : &e->f->cut[value];
     e->open = e->numbers = 0;
     e->local = NULL;
-    if (e->f->block[value] == value)
+    if (e->f->bundle[value] == value)
         adx_say_together(e, value);
     else
         adx_say_value(e, value);

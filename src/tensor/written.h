@@ -289,7 +289,7 @@ static void adx_say_guarded(adx_part_writing *w, uint32_t value)
     adx_say(w->t, ")");
     for (uint32_t i = 0; i < s->parameters; i++)
         if (s->parameter[i].kind == ADX_PARAMETER_FLAG
-            && s->parameter[i].number != value) {   // of a block, some step
+            && s->parameter[i].number != value) {   // of a bundle, some step
             adx_say(w->t, " || (");
             adx_say_condition(w, s->parameter[i].number);
             adx_say(w->t, ")");

@@ -1,29 +1,30 @@
 #pragma once
 
-/* === tensor/blocks ==========================================================
- * Steps whose outermost loops run over the same range become one loop, a block:
- * if they exchange numbers only within one run of it. A value that only steps
- * of its block read is thin: it has memory for one run. So what is between the
- * entries of a relation, or the cases of a batch, stays in the cache.
+/* === tensor/bundles =========================================================
+ * Steps whose outermost loops run over the same range become one loop, a
+ * bundle: if they exchange numbers only within one run of it. A value that only
+ * steps of its bundle read is thin: it has memory for one run. So what is
+ * between the entries of a relation, or the cases of a batch, stays in the
+ * cache.
  *
- * A step that adds to numbers of many runs keeps all of its block on one
+ * A step that adds to numbers of many runs keeps all of its bundle on one
  * thread. Where a pool is in use when the code is made, and tensor/parts cuts
- * that step, it is in no block, unless it reads much that would be thin.
+ * that step, it is in no bundle, unless it reads much that would be thin.
  *
  * At the end of this room steps are cut into parts, which threads share.
  *
  *   needs   tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/sharing tensor/derive tensor/parts
  *           tensor/run tensor/pointwise tensor/fusion
- *   offers  adx_outer adx_outer_of adx_is_follower adx_find_blocks
+ *   offers  adx_outer adx_outer_of adx_is_follower adx_find_bundles
  *           adx_cut_steps
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-#define ADX_BLOCK_VALUES 2000   // programs with more have no blocks
-#define ADX_BLOCK_RUNS   64     // runs of a block, at least
-#define ADX_BLOCK_READS  8      // points for each number of others: no block
+#define ADX_BUNDLE_VALUES 2000  // programs with more have no bundles
+#define ADX_BUNDLE_RUNS   64    // runs of a bundle, at least
+#define ADX_BUNDLE_READS  8     // points for each number of others: no bundle
 
 // The outermost loop of a step; `dim` is the index of its value that it runs
 // over, or UINT32_MAX.
@@ -50,7 +51,7 @@ static adx_outer adx_outer_of_points(const adx_fusion *f, uint32_t value)
         return to;
     to.low = p->core.low[to.dim];
     to.high = p->core.high[to.dim];
-    to.there = to.high - to.low >= ADX_BLOCK_RUNS;
+    to.there = to.high - to.low >= ADX_BUNDLE_RUNS;
     return to;
 }
 
@@ -64,9 +65,9 @@ static bool adx_is_row_of(const adx_set *s, uint32_t r, uint32_t v)
     return count == 1 && some == v && row[0] == 0 && row[1 + v] == 1;
 }
 
-// Whether a step gains more from being cut than from a block that is not: it
-// reads fewer numbers of other steps than it has points. A block of a step that
-// reads as many gains twice its time on one thread.
+// Whether a step gains more from being cut than from a bundle that is not: it
+// reads fewer numbers of other steps than it has points. A bundle of a step
+// that reads as many gains twice its time on one thread.
 static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
 {
     uint64_t numbers = 0;
@@ -78,7 +79,7 @@ static bool adx_is_better_cut(const adx_fusion *f, const adx_tensor_value *v)
         numbers += x->kind <= ADX_VALUE_WEIGHT ? 0 : x->size;
     }
     return adx_points_from(v->term[0].loop->nest, 0)
-           >= ADX_BLOCK_READS * numbers;
+           >= ADX_BUNDLE_READS * numbers;
 }
 
 // Returns the outermost loop of a step that is loops: all terms begin with the
@@ -95,7 +96,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
                 && l->kind == ADX_LEVEL_RANGE && l->bounds == 0
                 && l->checks == 0 && !v->term[j].set->gone[l->var]
                 && (n->levels > 1 || !adx_reduces(v, &v->term[j]))
-                && l->high - l->low >= ADX_BLOCK_RUNS
+                && l->high - l->low >= ADX_BUNDLE_RUNS
                 && (j == 0 || (l->low == to.low && l->high == to.high));
         to.low = l->low;
         to.high = l->high;
@@ -116,7 +117,7 @@ static adx_outer adx_outer_of_loops(const adx_fusion *f, uint32_t value)
     return to;
 }
 
-// Returns the outermost loop of a step, if it can be that of a block.
+// Returns the outermost loop of a step, if it can be that of a bundle.
 static adx_outer adx_outer_of(const adx_fusion *f, uint32_t value)
 {
     const adx_outer none = { false, 0, 0, 0 };
@@ -134,23 +135,23 @@ static bool adx_same_outer(const adx_outer *one, const adx_outer *other)
 
 /* --- what is read within a run ------------------------------------------- */
 
-typedef struct adx_blocking {
+typedef struct adx_bundling {
     adx_fusion *f;
     adx_outer *outer;           // [values]
     uint32_t *place;            // of values in the order of steps
     bool *needed;               // memory
-    uint32_t leader;            // of the block that is made; 0: none
+    uint32_t leader;            // of the bundle that is made; 0: none
     uint32_t *made;             // [values] 1 + the index that the run is, of
-                                // those that the block has made
-} adx_blocking;
+                                // those that the bundle has made
+} adx_bundling;
 
-static bool adx_reads_within(const adx_blocking *k, uint32_t by,
+static bool adx_reads_within(const adx_bundling *k, uint32_t by,
                              const adx_tensor_term *term, const adx_set *s,
                              uint32_t var, bool note);
 
 // What a value that is computed where it is read reads itself. var: the
 // variable of the reader's set that is the run; UINT32_MAX: none.
-static bool adx_inlined_within(const adx_blocking *k, adx_access x,
+static bool adx_inlined_within(const adx_bundling *k, adx_access x,
                                const adx_set *s, uint32_t var, bool note)
 {
     const adx_pointwise *p = k->f->shape[x.value];
@@ -176,11 +177,12 @@ static bool adx_inlined_within(const adx_blocking *k, adx_access x,
     return true;
 }
 
-// Whether every value that a term reads is there when the run of the block
+// Whether every value that a term reads is there when the run of the bundle
 // needs it. A value that is computed where it is read is examined in turn. A
-// value of the block itself must be read in the row that the same run has made.
-// Any other value must have been computed before the leader of the block.
-static bool adx_reads_within(const adx_blocking *k, uint32_t by,
+// value of the bundle itself must be read in the row that the same run has
+// made. Any other value must have been computed before the leader of the
+// bundle.
+static bool adx_reads_within(const adx_bundling *k, uint32_t by,
                              const adx_tensor_term *term, const adx_set *s,
                              uint32_t var, bool note)
 {
@@ -203,9 +205,9 @@ static bool adx_reads_within(const adx_blocking *k, uint32_t by,
     return true;
 }
 
-// Whether a step reads what its block has made only within the same run; note:
+// Whether a step reads what its bundle has made only within the same run; note:
 // marks what it makes.
-static bool adx_fits_block(const adx_blocking *k, uint32_t value,
+static bool adx_fits_bundle(const adx_bundling *k, uint32_t value,
                            const adx_outer *o, bool note)
 {
     const adx_tensor_value *v = adx_tensor_value_at(k->f->t, value);
@@ -235,7 +237,7 @@ static bool adx_fits_block(const adx_blocking *k, uint32_t value,
 // Whether every step that reads a hosted value also needs the host of that
 // value, so that the value is there whenever it is read. A result of the text
 // is read from outside.
-static bool adx_host_is_needed(const adx_blocking *k, uint32_t value)
+static bool adx_host_is_needed(const adx_bundling *k, uint32_t value)
 {
     const adx_fusion *f = k->f;
     const adx_tensor_program *p = f->t->program;
@@ -252,8 +254,8 @@ static bool adx_host_is_needed(const adx_blocking *k, uint32_t value)
     return !f->result[value];
 }
 
-// Values whose host may not be needed are better members of its block.
-static void adx_free_members(const adx_blocking *k)
+// Values whose host may not be needed are better members of its bundle.
+static void adx_free_members(const adx_bundling *k)
 {
     adx_fusion *f = k->f;
     const adx_tensor_program *p = f->t->program;
@@ -271,9 +273,9 @@ static void adx_free_members(const adx_blocking *k)
 
 /* --- thin values --------------------------------------------------------- */
 
-// Whether only steps of a block read a value, and it is always they who compute
-// it.
-static bool adx_can_be_thin(const adx_blocking *k, uint32_t value)
+// Whether only steps of a bundle read a value, and it is always they who
+// compute it.
+static bool adx_can_be_thin(const adx_bundling *k, uint32_t value)
 {
     const adx_fusion *f = k->f;
     const adx_tensor_program *p = f->t->program;
@@ -284,7 +286,7 @@ static bool adx_can_be_thin(const adx_blocking *k, uint32_t value)
         uint32_t by = p->order[i];
         if (!f->needed[by] || !adx_is_read_by(f, value, by))
             continue;
-        if (f->block[adx_latest_of(f, by)] != k->leader
+        if (f->bundle[adx_latest_of(f, by)] != k->leader
             || f->fate[by] == ADX_FATE_VIEW
             || (f->fate[by] == ADX_FATE_HOSTED && !adx_host_is_needed(k, by)))
             return false;
@@ -292,39 +294,39 @@ static bool adx_can_be_thin(const adx_blocking *k, uint32_t value)
     return true;
 }
 
-/* --- blocks -------------------------------------------------------------- */
+/* --- bundles -------------------------------------------------------------- */
 
-// Whether a step is of a block, and not the first one.
+// Whether a step is of a bundle, and not the first one.
 static bool adx_is_follower(const adx_fusion *f, uint32_t value)
 {
-    return f->block[value] != 0 && f->block[value] != value;
+    return f->bundle[value] != 0 && f->bundle[value] != value;
 }
 
 // Adds the steps that fit after the leader. Returns how many there are then.
-static uint32_t adx_add_members(const adx_blocking *k)
+static uint32_t adx_add_members(const adx_bundling *k)
 {
     adx_fusion *f = k->f;
     const adx_tensor_program *p = f->t->program;
     uint32_t n = 1;
     for (uint32_t i = k->place[k->leader] + 1; i < p->steps; i++) {
         uint32_t v = p->order[i];
-        if (!f->needed[v] || f->fate[v] != ADX_FATE_ALONE || f->block[v] != 0)
+        if (!f->needed[v] || f->fate[v] != ADX_FATE_ALONE || f->bundle[v] != 0)
             continue;
         const adx_outer *to = &k->outer[v];
         if (!adx_same_outer(to, &k->outer[k->leader])
-            || !adx_fits_block(k, v, to, false))
+            || !adx_fits_bundle(k, v, to, false))
             continue;
-        f->block[v] = k->leader;
+        f->bundle[v] = k->leader;
         f->run_of[v] = to->dim == UINT32_MAX ? 0 : 1 + to->dim;
-        adx_fits_block(k, v, to, true);
+        adx_fits_bundle(k, v, to, true);
         n++;
     }
     return n;
 }
 
-// Makes a block of a step and of the steps behind it that fit, if a value of
+// Makes a bundle of a step and of the steps behind it that fit, if a value of
 // theirs can be thin.
-static void adx_try_block(adx_blocking *k, uint32_t leader)
+static void adx_try_bundle(adx_bundling *k, uint32_t leader)
 {
     adx_fusion *f = k->f;
     uint32_t values = f->t->program->values;
@@ -334,9 +336,9 @@ static void adx_try_block(adx_blocking *k, uint32_t leader)
         return;
     memset(k->made, 0, values * sizeof *k->made);
     k->leader = leader;
-    if (!adx_fits_block(k, leader, o, true))
+    if (!adx_fits_bundle(k, leader, o, true))
         return;
-    f->block[leader] = leader;
+    f->bundle[leader] = leader;
     f->run_of[leader] = o->dim == UINT32_MAX ? 0 : 1 + o->dim;
     if (adx_add_members(k) > 1)
         for (uint32_t i = 1; i < values; i++)
@@ -345,22 +347,22 @@ static void adx_try_block(adx_blocking *k, uint32_t leader)
                 any = true;
             }
     for (uint32_t i = 1; i < values && !any; i++)
-        if (f->block[i] == leader)
-            f->block[i] = 0;
+        if (f->bundle[i] == leader)
+            f->bundle[i] = 0;
 }
 
-// Finds blocks among the steps of a part. False: no memory.
-static bool adx_find_blocks(adx_fusion *f)
+// Finds bundles among the steps of a part. False: no memory.
+static bool adx_find_bundles(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
-    adx_blocking k = { .f = f };
+    adx_bundling k = { .f = f };
     k.outer = ADX_GET(f->a, p->values, adx_outer);
     k.place = ADX_GET(f->a, p->values, uint32_t);
     k.needed = ADX_GET(f->a, p->values, bool);
     k.made = ADX_GET(f->a, p->values, uint32_t);
     if (f->a->status != ADREV_OK)
         return false;
-    if (p->values > ADX_BLOCK_VALUES || f->t->open != NULL)
+    if (p->values > ADX_BUNDLE_VALUES || f->t->open != NULL)
         return true;
     for (uint32_t i = 0; i < p->steps; i++) {
         k.place[p->order[i]] = i;
@@ -370,19 +372,20 @@ static bool adx_find_blocks(adx_fusion *f)
     adx_free_members(&k);
     for (uint32_t i = 0; i < p->steps; i++) {
         uint32_t v = p->order[i];
-        if (f->needed[v] && f->fate[v] == ADX_FATE_ALONE && f->block[v] == 0)
-            adx_try_block(&k, v);
+        if (f->needed[v] && f->fate[v] == ADX_FATE_ALONE && f->bundle[v] == 0)
+            adx_try_bundle(&k, v);
     }
     return f->a->status == ADREV_OK;
 }
 
 /* --- parts of steps ---------------------------------------------------------
- * A part of a step has a range of one loop: of an index of the value, of its points
- * as tensor/parts cuts them, or of the runs of a block. What it writes, no other
- * part writes or reads, so bits do not depend on the parts. Sums of parts are those
- * of tensor/parts.
+ * A part of a step has a range of one loop: of an index of the value, of its
+ * points as tensor/parts cuts them, or of the runs of a bundle. What it writes,
+ * no other part writes or reads, so bits do not depend on the parts. Sums of
+ * parts are those of tensor/parts.
  *
- * Thin values have memory for all runs, of which a step uses that of the first: so a
+ * Thin values have memory for all runs, of which a step uses that of the first:
+ * so a
  * part uses that of its first run.                                          */
 
 // Counts the points of the loops of a value.
@@ -465,13 +468,13 @@ static void adx_cut_terms(const adx_tensor_value *v, adx_step_cut *to)
               && (!v->once || adx_clears_all(v));
 }
 
-// Cuts a block whose steps all write numbers of the run.
+// Cuts a bundle whose steps all write numbers of the run.
 static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
 {
     const adx_outer o = adx_outer_of(f, leader);
     double points = 0;
     for (uint32_t i = 1; i < f->t->program->values; i++) {
-        if (f->block[i] != leader)
+        if (f->bundle[i] != leader)
             continue;
         points += adx_points_of_step(f, i);
         if (f->run_of[i] == 0)
@@ -485,7 +488,7 @@ static void adx_cut_runs(const adx_fusion *f, uint32_t leader, adx_step_cut *to)
     to->to = o.high + 1;
 }
 
-// Cuts the steps of a part, whose blocks are known. False: no memory.
+// Cuts the steps of a part, whose bundles are known. False: no memory.
 static bool adx_cut_steps(adx_fusion *f)
 {
     const adx_tensor_program *p = f->t->program;
@@ -498,7 +501,7 @@ static bool adx_cut_steps(adx_fusion *f)
         if (!f->needed[value] || !f->spelled[value] || v->size == 0
             || adx_is_follower(f, value))
             continue;
-        if (f->block[value] == value)
+        if (f->bundle[value] == value)
             adx_cut_runs(f, value, to);
         else if (f->shape[value] != NULL)
             adx_cut_index(f, value, to);
