@@ -1260,7 +1260,7 @@ enum {
     ROW( add,      2, x + y,                    1,                        1,                    0,       -3,3, -3,3, 0,0,      ADX_ADDS | ADX_LINEAR | ADX_COMMUTES ) \
     ROW( sub,      2, x - y,                    1,                        -1,                   0,       -3,3, -3,3, 0,0,      ADX_ADDS | ADX_LINEAR ) \
     ROW( mul,      2, x * y,                    y,                        x,                    0,       -3,3, -3,3, 0,0,      ADX_TIMES | ADX_COMMUTES ) \
-    ROW( div,      2, x / y,                    1 / y,                    -v / y,               0,       -3,3, .5,3, 0,0,      ADX_TIMES | ADX_SCALES ) \
+    ROW( div,      2, x / y,                    1 / y,                    -(v / y),             0,       -3,3, .5,3, 0,0,      ADX_TIMES | ADX_SCALES ) \
     ROW( fma,      3, adm_fma(x, y, z),         y,                        x,                    1,       -3,3, -3,3, -3,3,     ADX_ADDS | ADX_TIMES ) \
     ROW( neg,      1, -x,                       -1,                       0,                    0,       -3,3, 0,0, 0,0,       ADX_TIMES | ADX_LINEAR | ADX_IDENTITY ) \
     ROW( sqr,      1, x * x,                    2 * x,                    0,                    0,       -3,3, 0,0, 0,0,       ADX_TIMES | ADX_SCALES ) \
@@ -9146,14 +9146,16 @@ ADX_SELDOM_END
  * ========================================================================== */
 
 /* --- operations -------------------------------------------------------------
- * Rows for the chain rule, and of what cells have besides: x || y, x && y.   */
+ * Rows for the chain rule, and of what cells have besides: x || y, x && y. A
+ * ratio is the tangent of a quotient, where a zero absorbs as in chain.      */
 
 // clang-format off
 #define ADX_CHAIN(ROW)                                                                                     \
     ROW( chain,      2, adx_absorb(x, y),       y,    x,    0,    ADX_COST_SHORT | ADX_COMMUTES )
 #define ADX_OTHERS(ROW)                                                                                    \
     ROW( or,         2, x != 0 || y != 0,       0,    0,    0,    ADX_COST_SHORT )                         \
-    ROW( and,        2, x != 0 && y != 0,       0,    0,    0,    ADX_COST_SHORT )
+    ROW( and,        2, x != 0 && y != 0,       0,    0,    0,    ADX_COST_SHORT )                         \
+    ROW( ratio,      2, x == 0 ? 0 : x / y,     1 / y, -(v / y), 0, ADX_COST_SHORT )
 // clang-format on
 #define ADX_NO_ROW(...)
 #define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)

@@ -366,7 +366,7 @@ ADX_TRY ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
 //   returns      as above; ADREV_EEXTERNAL from order 2 on if a result needs an
 //                external statement that the line moves, from order 3 on if it
 //                needs any
-//   cost         order 1: 2 to 4 values; order 2: 3 to 7; order d > 2: some
+//   cost         order 1: 2 to 4 values; order 2: 3 to 6; order d > 2: some
 //                d (d + 1) numbers for each operation, about 15 values of order
 //                3 and 50 of order 10; operations on arrays are then split into
 //                operations on numbers. Replayed even if fn is compiled. The
@@ -2163,6 +2163,7 @@ typedef struct adx_making {
                                 // ADX_NOWHERE: zero
     uint32_t guards;            // guards of the new program, which are counted
                                 // before those of the old one
+    bool series;                // derivatives are coefficients of order 2
 } adx_making;
 
 static void adx_mark_number(void *user, uint32_t number)
@@ -2633,6 +2634,25 @@ static void adx_tangent_many(adx_making *k, const adx_node *s,
 #undef ADX_CASE
 }
 
+// The tangent of v = x / y is (x' - v y') / y. Its own tangent, by the same
+// rule, shares a product with it: coefficients of order 2 take 8 nodes, and by
+// partials 18. A chain of divisions waits longer for it, so tangents alone are
+// sums over partials.
+static bool adx_tangent_quotient(adx_making *k, const adx_node *s)
+{
+    adx_program *p = k->to;
+    uint32_t x = k->derived[s->a];
+    uint32_t y = k->derived[s->b];
+    if (!k->series || y == ADX_NOWHERE
+        || (s->op != ADREV_OP_div && s->op != ADX_OP_ratio))
+        return false;
+    y = adx_emit2(p, ADX_OP_chain, k->same[s->r], y);
+    x = x == ADX_NOWHERE ? adx_emit2(p, ADREV_OP_neg, y, y)
+                         : adx_emit2(p, ADREV_OP_sub, x, y);
+    k->derived[s->r] = adx_emit2(p, ADX_OP_ratio, x, k->same[s->b]);
+    return true;
+}
+
 // Writes the tangent of a node. The node itself has been copied.
 static void adx_tangent_node(adx_making *k, const adx_node *s)
 {
@@ -2644,6 +2664,8 @@ static void adx_tangent_node(adx_making *k, const adx_node *s)
         adx_tangent_many(k, s, many);
         return;
     }
+    if (adx_tangent_quotient(k, s))
+        return;
     for (int i = 0; i < adx_row_of(s->op)->arity; i++) {
         uint32_t x = k->derived[adx_argument(s, i)];
         if (x != ADX_NOWHERE)
@@ -2656,11 +2678,13 @@ static void adx_tangent_node(adx_making *k, const adx_node *s)
 // inputs from `first` on, of which p may have some already. Outputs: the
 // tangents of p's, and then p's.
 static ad_status adx_make_tangent_along(adx_program *q, const adx_program *p,
-                                        size_t moving, size_t first)
+                                        size_t moving, size_t first,
+                                        bool series)
 {
     adx_making k;
     if (!adx_begin_making(&k, p, q, first + moving - p->inputs))
         return q->status;
+    k.series = series;
     for (size_t i = 0; i < moving; i++)
         k.derived[i] = (uint32_t)(first + i);
     for (size_t i = 0; i < p->nodes; i++)
@@ -2679,7 +2703,7 @@ static ad_status adx_make_tangent_along(adx_program *q, const adx_program *p,
 static ad_status adx_make_tangent(adx_program *q, const adx_program *p,
                                   size_t moving)
 {
-    return adx_make_tangent_along(q, p, moving, p->inputs);
+    return adx_make_tangent_along(q, p, moving, p->inputs, false);
 }
 
 // Makes the program of the Taylor coefficients up to order 1 or 2. Inputs: as
@@ -2695,8 +2719,9 @@ static ad_status adx_make_along(adx_program *q, const adx_program *p,
     } else {
         adx_program once;
         adx_begin_program(q, p->memory, false);
-        if (adx_make_tangent(&once, p, moving) == ADREV_OK)
-            adx_make_tangent_along(q, &once, moving, p->inputs);
+        if (adx_make_tangent_along(&once, p, moving, p->inputs, true)
+            == ADREV_OK)
+            adx_make_tangent_along(q, &once, moving, p->inputs, true);
         else
             adx_spoil(q, once.status);
         adx_free_program(&once);

@@ -17,7 +17,8 @@
  * Then what directions cost, in units of one J v or one value, each the median
  * of rounds: a sparse Jacobian of seven directions; a dense Jacobian of 81 x 80
  * and a dense Hessian of 80 x 80, both with five diagonals (the unit of the
- * Hessian is one w J); and Taylor coefficients along a line of order 1 to 4.
+ * Hessian is one w J); and Taylor coefficients along a line of order 1 to 4, and
+ * of order 2 where every operation is a division.
  *
  * Not representative: a tridiagonal matrix takes three directions; and little
  * is computed for each entry, so that memory is what all of it waits for. */
@@ -217,6 +218,23 @@ static void mixed(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = s;
 }
 
+// 480 divisions, eight at a time.
+static void divisions(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    ad_rev now[8];
+    ad_rev next[8];
+
+    (void)ctx;
+    memcpy(now, x, sizeof now);
+    for (int k = 0; k < 60; k++) {
+        for (int i = 0; i < 8; i++) {
+            next[i] = ad_rec(ad_div(x[(i + k) % 8], now[(i + 1) % 8]));
+        }
+        memcpy(now, next, sizeof now);
+    }
+    memcpy(y, now, sizeof now);
+}
+
 typedef ad_status evaluation(ad_fn *fn, const double *x, const double *v,
                              double *out);
 
@@ -310,6 +328,7 @@ static bool directions(size_t rounds)
     const band seven = { BAND_N, BAND_N, 3 };
     const band dense = { 81, 80, 2 };
     const band line = { 1, 8, 0 };
+    const band eight = { 8, 8, 0 };
 
     printf("\n%-34s      unit       all  ratio\n", "directions");
     return compare("sparse J, 7 directions, by J v", banded, seven, ad_fn_jvp,
@@ -321,6 +340,8 @@ static bool directions(size_t rounds)
         && compare("Taylor, order 1, by values", mixed, line, one_value,
                    order_1, rounds)
         && compare("Taylor, order 2, by values", mixed, line, one_value,
+                   order_2, rounds)
+        && compare("Taylor, order 2, divisions", divisions, eight, one_value,
                    order_2, rounds)
         && compare("Taylor, order 3, by values", mixed, line, one_value,
                    order_3, rounds)

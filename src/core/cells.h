@@ -26,14 +26,16 @@
  * ========================================================================== */
 
 /* --- operations -------------------------------------------------------------
- * Rows for the chain rule, and of what cells have besides: x || y, x && y.   */
+ * Rows for the chain rule, and of what cells have besides: x || y, x && y. A
+ * ratio is the tangent of a quotient, where a zero absorbs as in chain.      */
 
 // clang-format off
 #define ADX_CHAIN(ROW)                                                                                     \
     ROW( chain,      2, adx_absorb(x, y),       y,    x,    0,    ADX_COST_SHORT | ADX_COMMUTES )
 #define ADX_OTHERS(ROW)                                                                                    \
     ROW( or,         2, x != 0 || y != 0,       0,    0,    0,    ADX_COST_SHORT )                         \
-    ROW( and,        2, x != 0 && y != 0,       0,    0,    0,    ADX_COST_SHORT )
+    ROW( and,        2, x != 0 && y != 0,       0,    0,    0,    ADX_COST_SHORT )                         \
+    ROW( ratio,      2, x == 0 ? 0 : x / y,     1 / y, -(v / y), 0, ADX_COST_SHORT )
 // clang-format on
 #define ADX_NO_ROW(...)
 #define ADX_PARTIALS(ROW) ADX_HELPERS(ADX_NO_ROW, ROW)

@@ -391,7 +391,7 @@ enum {
     ROW( add,      2, x + y,                    1,                        1,                    0,       -3,3, -3,3, 0,0,      ADX_ADDS | ADX_LINEAR | ADX_COMMUTES ) \
     ROW( sub,      2, x - y,                    1,                        -1,                   0,       -3,3, -3,3, 0,0,      ADX_ADDS | ADX_LINEAR ) \
     ROW( mul,      2, x * y,                    y,                        x,                    0,       -3,3, -3,3, 0,0,      ADX_TIMES | ADX_COMMUTES ) \
-    ROW( div,      2, x / y,                    1 / y,                    -v / y,               0,       -3,3, .5,3, 0,0,      ADX_TIMES | ADX_SCALES ) \
+    ROW( div,      2, x / y,                    1 / y,                    -(v / y),             0,       -3,3, .5,3, 0,0,      ADX_TIMES | ADX_SCALES ) \
     ROW( fma,      3, adm_fma(x, y, z),         y,                        x,                    1,       -3,3, -3,3, -3,3,     ADX_ADDS | ADX_TIMES ) \
     ROW( neg,      1, -x,                       -1,                       0,                    0,       -3,3, 0,0, 0,0,       ADX_TIMES | ADX_LINEAR | ADX_IDENTITY ) \
     ROW( sqr,      1, x * x,                    2 * x,                    0,                    0,       -3,3, 0,0, 0,0,       ADX_TIMES | ADX_SCALES ) \

@@ -277,7 +277,7 @@ ADX_TRY ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
 //   returns      as above; ADREV_EEXTERNAL from order 2 on if a result needs an
 //                external statement that the line moves, from order 3 on if it
 //                needs any
-//   cost         order 1: 2 to 4 values; order 2: 3 to 7; order d > 2: some
+//   cost         order 1: 2 to 4 values; order 2: 3 to 6; order d > 2: some
 //                d (d + 1) numbers for each operation, about 15 values of order
 //                3 and 50 of order 10; operations on arrays are then split into
 //                operations on numbers. Replayed even if fn is compiled. The

@@ -29,6 +29,7 @@ typedef struct adx_making {
                                 // ADX_NOWHERE: zero
     uint32_t guards;            // guards of the new program, which are counted
                                 // before those of the old one
+    bool series;                // derivatives are coefficients of order 2
 } adx_making;
 
 static void adx_mark_number(void *user, uint32_t number)

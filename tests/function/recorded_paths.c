@@ -1269,6 +1269,26 @@ static void series_arrayed(const series *x, series *y)
     y[8] = sum(sum(scaled(x[1], 3), x[2], 1), x[3], 1);
 }
 
+// Quotients of which both parts move, or one does.
+static void divided(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < VN; i++) {
+        y[i] = ad_rec(ad_div(x[i], x[(i + 1) % VN]));
+        y[VN + i] = ad_rec(ad_div(y[0], ad_add(x[i], 3)));
+    }
+    y[8] = ad_rec(ad_div(2, ad_div(x[1], 3)));
+}
+
+static void series_divided(const series *x, series *y)
+{
+    for (int i = 0; i < VN; i++) {
+        y[i] = ratio(x[i], x[(i + 1) % VN]);
+        y[VN + i] = ratio(y[0], sum(number(3), x[i], 1));
+    }
+    y[8] = ratio(number(6), x[1]);
+}
+
 // Orders 1 and 2 by ad_fn_jvp and ad_fn_hvp.
 static void check_products(const char *name, ad_fn *fn, const ad_real *x,
                            const ad_real *v)
@@ -1464,6 +1484,21 @@ static void check_lengths(void)
     ad_fn_free(fn);
 }
 
+// At 0 a quotient is infinite, but it does not move if its parts do not.
+static void check_still_quotient(void)
+{
+    const ad_real at[VN] = { 2, 0, 1, 1 };
+    const ad_real along[VN] = { 0, 0, 1, 0 };
+    ad_real y[3 * VM];
+    ad_fn *fn = record(divided, NULL, VN, (ad_real[]){ 1, 2, 3, 4 }, VM);
+    CHECK(ad_fn_taylor(fn, at, along, 2, y) == ADREV_OK, "taylor");
+    CHECK(isinf(y[0]) && y[VM] == 0 && y[2 * VM] == 0, "%g %g %g",
+          (double)y[0], (double)y[VM], (double)y[2 * VM]);
+    CHECK(y[2] == 1 && y[VM + 2] == 1 && y[2 * VM + 2] == 0, "%g %g %g",
+          (double)y[2], (double)y[VM + 2], (double)y[2 * VM + 2]);
+    ad_fn_free(fn);
+}
+
 static void check_coefficients(void)
 {
 #define ENTER(name, at) check_alone(#name, f_##name, s_##name, at);
@@ -1471,6 +1506,8 @@ static void check_coefficients(void)
 #undef ENTER
     check_vector("composed", composed, series_composed);
     check_vector("arrays", arrayed, series_arrayed);
+    check_vector("quotients", divided, series_divided);
+    check_still_quotient();
     check_zeros();
     check_taylor_guard();
     check_external();
