@@ -5690,14 +5690,14 @@ typedef struct adx_compiled {
     // Does many steps of a loop, from step `first` on; a pullback goes back
     // from it. state: the numbers that are carried on, or their adjoints. kept:
     // the numbers carried on, for each step at distances of `stride`; they are
-    // written forwards and read backwards. Behind them, unless mark is NULL,
-    // are *mark and the numbers that are handed on. data, sums: other inputs
+    // written forwards and read backwards. Behind them, unless tag is NULL,
+    // are *tag and the numbers that are handed on. data, sums: other inputs
     // and their adjoints, which for step s lie s * move further on. fixed:
     // parameters. The code ends before a step that would not return 0, that has
-    // another mark, or whose adjoints are all 0. Returns how many steps were
+    // another tag, or whose adjoints are all 0. Returns how many steps were
     // done.
     long (*loop)(long steps, long first, ad_real *state, ad_real *kept,
-                 long stride, const ad_real *mark, const ad_real *const *data,
+                 long stride, const ad_real *tag, const ad_real *const *data,
                  ad_real *const *sums, const long *move, const ad_real *fixed,
                  ad_real *fixed_sums, ad_real *work);
     bool checks, tells;         // see above

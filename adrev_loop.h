@@ -3011,7 +3011,7 @@ typedef struct adx_lean {
     size_t near;                // states that follow it in the same block, in
                                 // the direction of the run
     ptrdiff_t stride;           // from a state to the next, in bytes
-    ad_real mark;               // in front of the numbers handed on: 1 + the
+    ad_real tag;                // in front of the numbers handed on: 1 + the
                                 // path, or 0
     size_t kept;                // numbers that are handed on
     const adx_evaluation *by;
@@ -3053,7 +3053,7 @@ static bool adx_find_state(adx_lean *r, size_t s)
     return r->at != NULL;
 }
 
-// Returns state s, which follows the latest one. *behind becomes the mark
+// Returns state s, which follows the latest one. *behind becomes the tag
 // behind it. NULL: there is no room. Memory further on is fetched before it is
 // needed. (bench: loop, scan repl, 10^6 steps, 0.93.)
 ADX_INLINE ad_real *adx_next_state(adx_lean *r, size_t s, ad_real **behind)
@@ -3083,20 +3083,20 @@ ADX_INLINE bool adx_keep_lean(adx_lean *r, size_t s, const ad_real x[],
         return false;
     adx_copy_few(r->k->scan->n.window, x, at);
     if (behind != NULL)
-        *behind = r->mark;
+        *behind = r->tag;
     *handed = r->kept > 0 ? behind + 1 : NULL;
     return true;
 }
 
 // Returns the state before step s, and the numbers that were handed on with it.
-// NULL: its mark differs from that of the run.
+// NULL: its tag differs from that of the run.
 ADX_INLINE const ad_real *adx_fetch_lean(adx_lean *r, size_t s,
                                          const ad_real **handed)
 {
     ad_real *behind;
     const ad_real *at = adx_next_state(r, s, &behind);
     *handed = behind == NULL ? NULL : behind + 1;
-    return behind != NULL && *behind != r->mark ? NULL : at;
+    return behind != NULL && *behind != r->tag ? NULL : at;
 }
 
 // Returns the weights of step s, from the adjoints of the state; NULL: all are
@@ -3232,7 +3232,7 @@ static size_t adx_do_loop(adx_lean *r, bool back, size_t s, size_t steps)
         (long)steps, (long)s, back ? k->f.carried : k->io.in,
         (ad_real *)(void *)r->at,
         (long)(r->stride / (ptrdiff_t)sizeof(ad_real)),
-        behind != NULL ? &r->mark : NULL, d.data, d.sums, d.move,
+        behind != NULL ? &r->tag : NULL, d.data, d.sums, d.move,
         k->io.in + c->n.in - 1 - c->n.parameters,
         back ? k->f.dx + c->n.window + c->n.data : NULL, r->by->room->w);
 }
@@ -3265,7 +3265,7 @@ static const adx_evaluation *adx_unrolled_of(const adx_lean *r, size_t steps)
     const adx_scan *c = r->k->scan;
     if (steps < (r->path < c->replay.known ? ADX_UNROLLED : ADX_UNROLLED_PAYS)
         || c->n.told > 0
-        || !adx_may_unroll(r->by->fn, r->mark > 0))
+        || !adx_may_unroll(r->by->fn, r->tag > 0))
         return NULL;
     size_t n = ADX_UNROLLED * (c->n.window + r->kept + 1)
              + 2 * c->n.parameters + c->n.window;
@@ -3423,7 +3423,7 @@ static size_t adx_advance_lean(void *user, adx_kept_level *l, size_t base,
     r.stride = l == NULL ? 0 : (ptrdiff_t)l->pool.bytes;
     if (l != NULL && l->behind > p->kept && p->kept > 0) {
         r.kept = p->kept;
-        r.mark = (ad_real)(r.path + 1);
+        r.tag = (ad_real)(r.path + 1);
     }
     if (!adx_begin_lean(&r, ADX_CALL_value, ADX_CALL_primal))
         return from;
@@ -3453,10 +3453,10 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
         return to;
     behind = adx_behind_state(&c->timetable, l, r.at);
     r.near = 0;                 // this is the next one, not the latest
-    r.mark = behind == NULL ? 0 : *behind;
-    r.path = r.mark > 0 ? (size_t)r.mark - 1 : k->replay.latest;
+    r.tag = behind == NULL ? 0 : *behind;
+    r.path = r.tag > 0 ? (size_t)r.tag - 1 : k->replay.latest;
     const adx_step_path *p = &c->replay.used->path[r.path];
-    r.kept = r.mark > 0 ? p->kept : 0;
+    r.kept = r.tag > 0 ? p->kept : 0;
     if (r.path >= (c->replay.swept ? c->replay.limit : c->replay.used->paths)
         || (r.path >= c->replay.known && to > p->upto) || adx_has_rest(k)
         || !adx_begin_lean(&r, ADX_CALL_vjp, ADX_CALL_pullback))

@@ -236,7 +236,7 @@ static const char adx_loop_fetch[] =
 // The steps of a loop, as adx_compiled.loop describes them. Of the IN inputs of
 // a step the first W are carried on, D are data, P are parameters, and the last
 // one is the number of the step. STEP calls the step's function. Of each step
-// ROW numbers are kept: what is carried on, the mark, and what is handed on.
+// ROW numbers are kept: what is carried on, the tag, and what is handed on.
 static const char adx_loop_primal[] =
     "    real x[IN], y[W], *at = kept;\n"
     "    (void)sums; (void)fixed_sums;\n"
@@ -247,7 +247,7 @@ static const char adx_loop_primal[] =
     "            at = kept + s * stride;\n"
     "            for (i = 0; i < ROW; i += 8) FETCH(at + i);\n"
     "            for (i = 0; i < W; i++) at[i] = x[i];\n"
-    "            if (mark) at[W] = *mark;\n"
+    "            if (tag) at[W] = *tag;\n"
     "        }\n"
     "        for (i = 0; i < D; i++) x[W + i] = data[i][s * move[i]];\n"
     "        x[IN - 1] = (real)(first + s);\n"
@@ -266,7 +266,7 @@ static const char adx_loop_pullback[] =
     "        real *at = kept + s * stride;\n"
     "        for (i = 0; i < ROW; i += 8) FETCH(at + i);\n"
     "        for (i = 0; i < W && w[i] == 0; i++) ;\n"
-    "        if (i == W || (mark && at[W] != *mark)) break;\n"
+    "        if (i == W || (tag && at[W] != *tag)) break;\n"
     "        for (i = 0; i < W; i++) x[i] = at[i];\n"
     "        for (i = 0; i < D; i++) x[W + i] = data[i][s * move[i]];\n"
     "        x[IN - 1] = (real)(first - s);\n"
@@ -284,7 +284,7 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
 {
     adx_text *t = k->text;
     // The step's function is value or primal, or back vjp or pullback. primal
-    // hands numbers on to pullback, behind the state and the mark.
+    // hands numbers on to pullback, behind the state and the tag.
     bool back = k->array[1] != NULL;
     const char *handed = back ? k->array[2] : k->results->array[1];
     size_t behind = handed == NULL ? 0
@@ -294,7 +294,7 @@ static void adx_say_loop(adx_writing *k, size_t carried, size_t parameters)
             back ? "w, " : "y", handed != NULL ? back ? "at + W + 1, " :
             ", at + W + 1" : "", back ? "dx" : "");
     adx_say(t, "long %s_%s_loop(long steps, long first, %s *state, %s *kept, "
-            "long stride, const %s *mark, const %s *const *data, "
+            "long stride, const %s *tag, const %s *const *data, "
             "%s *const *sums, const long *move, const %s *fixed, "
             "%s *fixed_sums, %s *work)\n{\n",
             t->name, k->what, t->real, t->real, t->real, t->real, t->real,
