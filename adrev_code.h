@@ -2503,7 +2503,7 @@ static adx_rolled *adx_begin_rolled(const adx_writing *k)
     return r;
 }
 
-// The statements of a sequence, from entry `begin` on, folded; with their
+// Folds the statements of a sequence, from entry `begin` on, and makes their
 // leaves.
 static void adx_fold_entries(const ad_allocator *a, adx_rolled *r,
                              size_t begin)
@@ -3080,7 +3080,8 @@ static void adx_cut_within(const adx_writing *k, uint32_t item,
         adx_cut_for(k, f, b, level, a, cuts);
 }
 
-// Cuts of a loop, if it is long enough for its body to be written again.
+// Where a loop is cut. Each cut writes its body once more, so there are none if
+// that makes a long text of what the loop saves.
 static adx_cuts adx_find_cuts(const adx_writing *k, uint32_t item,
                               const adx_roll_box *b)
 {

@@ -9942,6 +9942,7 @@ ADX_API ad_status ad_export_into(ad_export *e, const ad_matrix *to,
 
 /* --- values --------------------------------------------------------------- */
 
+// Whether an export belongs to such a matrix, of any function that has one.
 static bool adx_export_fits(const ad_export *e, const adx_entries *g,
                             bool symmetric)
 {

@@ -2185,7 +2185,9 @@ static void adx_describe_state(adx_scan *c, size_t j, const ad_scan_state *x)
     c->n.results += l->last ? adx_slice_numbers(l) : 0;
 }
 
-// Describes a sequence. If it is read backwards, so is the row of each step.
+// Describes a sequence: for each tap, a piece of the step's inputs, which goes
+// to the next row with each step, or to the one before if the sequence is read
+// backwards.
 static void adx_describe_sequence(adx_scan *c, size_t j,
                                   const ad_scan_sequence *u, size_t steps)
 {

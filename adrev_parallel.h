@@ -2177,6 +2177,7 @@ static void adx_forget_failure(adx_team *team)
     memset(&team->failure, 0, sizeof team->failure);
 }
 
+// Clears the tapes of all workers when the root tape is cleared.
 static void adx_clear_team(ad_tape *t)
 {
     if (!adx_is_root(t))

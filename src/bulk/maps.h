@@ -60,18 +60,20 @@ static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
 static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
                                   ad_column *x, uint32_t left[])
 {
-    ad_column *more = adx_operand_columns(b, NULL, x);
-    ad_column *rows = p->duty == ADX_DUTY_values ? more
-        : adx_operand_columns(b, p->duty == ADX_DUTY_pull ? p->dx : p->tx,
-                              more);
-    if (p->duty == ADX_DUTY_pull)
-        adx_row_columns(b, p->dy, p->dy_step, rows);
-    else
-        adx_row_columns(b, p->to, b->d, rows);
-    return p->duty == ADX_DUTY_values ? ad_fn_map(b->fn, b->n, x, rows, left)
-         : p->duty == ADX_DUTY_pull
-         ? ad_fn_map_vjp(b->fn, b->n, x, rows, more, NULL, left)
-         : ad_fn_map_jvp(b->fn, b->n, x, more, rows, left);
+    ad_column *dx = adx_operand_columns(b, NULL, x);
+    if (p->duty == ADX_DUTY_values) {
+        ad_column *y = dx;
+        adx_row_columns(b, p->to, b->d, y);
+        return ad_fn_map(b->fn, b->n, x, y, left);
+    }
+    if (p->duty == ADX_DUTY_pull) {
+        ad_column *w = adx_operand_columns(b, p->dx, dx);
+        adx_row_columns(b, p->dy, p->dy_step, w);
+        return ad_fn_map_vjp(b->fn, b->n, x, w, dx, NULL, left);
+    }
+    ad_column *dy = adx_operand_columns(b, p->tx, dx);
+    adx_row_columns(b, p->to, b->d, dy);
+    return ad_fn_map_jvp(b->fn, b->n, x, dx, dy, left);
 }
 
 // Does a pass by the recorded function, and then by f itself for the elements

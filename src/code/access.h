@@ -260,7 +260,8 @@ static void adx_cut_within(const adx_writing *k, uint32_t item,
         adx_cut_for(k, f, b, level, a, cuts);
 }
 
-// Cuts of a loop, if it is long enough for its body to be written again.
+// Where a loop is cut. Each cut writes its body once more, so there are none if
+// that makes a long text of what the loop saves.
 static adx_cuts adx_find_cuts(const adx_writing *k, uint32_t item,
                               const adx_roll_box *b)
 {

@@ -664,7 +664,7 @@ static adx_rolled *adx_begin_rolled(const adx_writing *k)
     return r;
 }
 
-// The statements of a sequence, from entry `begin` on, folded; with their
+// Folds the statements of a sequence, from entry `begin` on, and makes their
 // leaves.
 static void adx_fold_entries(const ad_allocator *a, adx_rolled *r,
                              size_t begin)

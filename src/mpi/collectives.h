@@ -246,7 +246,9 @@ static void adx_mpi_add(size_t n, ad_real v[], const ad_real w[])
         v[i] += w[i];
 }
 
-// The larger ones, and how many ranks have them: pairs.
+// v and w are pairs: a number, and how many ranks have it. Each number of v
+// becomes the larger one; where both are equal, the counts are added. A NaN is
+// a number that no rank has.
 static void adx_mpi_larger(size_t n, ad_real v[], const ad_real w[])
 {
     for (size_t i = 0; i < n; i += 2) {
@@ -315,6 +317,8 @@ static bool adx_mpi_tree_back(const void *saved, size_t m, const ad_real dy[],
     return adx_mpi_tree_rows(saved, 1, m, dy, n, dx);
 }
 
+// Tangents take the way of the numbers: up the tree as a sum, down it as a
+// broadcast.
 static bool adx_mpi_tree_on(const void *saved, size_t n, const ad_real dx[],
                             size_t m, ad_real dy[])
 {

@@ -395,8 +395,9 @@ static bool adx_use_zero(adx_set *s, uint32_t r)
     return false;
 }
 
-// Whether a row before this one says the same of its form; the stronger one
-// stays.
+// Whether row r is not needed, because an earlier one says as much: of the same
+// kind and form, it may differ in the constant of an inequality, and then takes
+// the stronger one.
 static bool adx_is_said_before(adx_set *s, uint32_t r)
 {
     const int64_t *form = adx_form_of(s, r);
