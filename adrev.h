@@ -2446,12 +2446,12 @@ ADX_API ad_status ad_dump_dot(const ad_tape *t, ad_write_fn *write,
  *           ADX_CALLED_3 adx_call_* adx_call_choose adx_call_rec adx_call_dual
  *           adx_call_value adx_call_detach adx_call_acc_rev adx_call_acc_fwd
  *           adx_here adx_compound adx_word adx_name adx_numbered adx_passive
- *           adx_bits ADX_SPECIAL adx_bits_shifted adx_is_zero adx_is_nan
- *           ADX_UNORDERED adx_room adx_plain_rev adx_plain_fwd
- *           adx_plain_number adx_plain_float adx_detach_rev adx_detach_fwd
- *           ADX_OWN_TYPES ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_
- *           adx_proper adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
- *           adx_exponent_of
+ *           adx_bits ADX_SPECIAL adx_bits_shifted adx_is_zero
+ *           adx_is_number_one adx_is_nan ADX_UNORDERED adx_room adx_plain_rev
+ *           adx_plain_fwd adx_plain_number adx_plain_float adx_detach_rev
+ *           adx_detach_fwd ADX_OWN_TYPES ADX_ARITHMETIC ADX_NUMBERS
+ *           ADX_NOTE_PLACE adx_z_ adx_proper adx_times adx_put adx_commit
+ *           ADX_LOOK ADX_EXPONENT adx_exponent_of
  * ========================================================================== */
 
 /* --- the thread's recording -------------------------------------------------
@@ -2662,16 +2662,26 @@ ADX_STATIC_ASSERT(sizeof(adx_bits) == sizeof(ad_real),
                   "adx_bits are the bits of a number");
 #define ADX_SPECIAL (~(adx_bits)0 << (sizeof(ad_real) == 4 ? 24 : 53))
 
-ADX_INLINE adx_bits adx_bits_shifted(ad_real a)
+ADX_INLINE adx_bits adx_number_bits(ad_real a)
 {
     adx_bits bits;
     memcpy(&bits, &a, sizeof bits);
-    return (adx_bits)(bits << 1);
+    return bits;
+}
+
+ADX_INLINE adx_bits adx_bits_shifted(ad_real a)
+{
+    return (adx_bits)(adx_number_bits(a) << 1);
 }
 
 ADX_INLINE bool adx_is_zero(ad_real a)
 {
     return ADREV_FIXED ? adx_bits_shifted(a) == 0 : a == 0;
+}
+
+ADX_INLINE bool adx_is_number_one(ad_real a)
+{
+    return ADREV_FIXED ? adx_number_bits(a) == adx_number_bits(1) : a == 1;
 }
 
 ADX_INLINE bool adx_is_nan(ad_real a)
@@ -2985,7 +2995,7 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
                                        bool split)                          \
     {                                                                       \
         adx_slot *s = adx_slots_of(r) + at;                                 \
-        unsigned nil = 0u - (f == 0);                                       \
+        unsigned nil = 0u - adx_is_zero(f);                                 \
         if (split) {                                                        \
             const ad_expr_##N copy = *a;    /* its address may be taken */  \
             s->d = f;                                                       \
@@ -6098,9 +6108,9 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
         return;
     }
     const size_t step = first != 0;
-    for (size_t i = 0; i < n; i++, out++) {     // few: without a call (mul)
+    for (; n > 0; n--, x++, out++) {    // few: without a call (mul)
         ADX_OPAQUE(out);
-        adx_name(out, x[i], adx_compound(job, first));
+        adx_name(out, *x, adx_compound(job, first));
         first += step;
     }
 }
@@ -6451,17 +6461,15 @@ static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
 }
 
 // Adds each slot to an earlier one of the same variable, as `into` says.
-// Returns how many slots are left.
+// Returns how many there are without those.
 static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
 {
-    unsigned left = 0;
-    uint64_t rest = into;
-    for (unsigned k = 0; k < n; k++, rest >>= 4)
-        if ((rest & 15) != 0)
-            slot[(rest & 15) - 1].d += slot[k].d;
+    unsigned left = n;
     for (unsigned k = 0; k < n; k++, into >>= 4)
-        if ((into & 15) == 0)
-            slot[left++] = slot[k];
+        if ((into & 15) != 0) {
+            slot[(into & 15) - 1].d += slot[k].d;
+            left--;
+        }
     return left;
 }
 
@@ -6487,18 +6495,20 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
         adx_note_site(v);
 
     adx_absorb_slots(n, slot, zero);
-    n = adx_gather_slots(n, slot, into);
-    bool sum = n > 1 && (how & ADX_SUM) && slot[0].d == 1
+    const unsigned left = adx_gather_slots(n, slot, into);
+    bool sum = left > 1 && (how & ADX_SUM) && adx_is_number_one(slot[0].d)
             && (uint32_t)slot[0].id == adx_now.seq;
     // The test counts the operand that a sum does without, as in the inlined
     // code, where the room is a constant in that way.
-    size_t most = sizeof(uint16_t) + n * sizeof(adx_operand);
+    size_t most = sizeof(uint16_t) + left * sizeof(adx_operand);
     if (!adx_room(most) && !adx_grow(most - sum * sizeof(adx_operand)))
         return adx_passive(v);
     adx_operand *op = adx_now.op;
-    for (unsigned i = sum; i < n; i++)
-        op = adx_put(op, slot[i].d, slot[i].id);
-    return adx_commit(v, op, sum ? ADX_SUM | (n - 1) : n);
+    into |= sum;                // its first slot is not written either
+    for (unsigned i = 0; i < n; i++, into >>= 4)
+        if ((into & 15) == 0)
+            op = adx_put(op, slot[i].d, slot[i].id);
+    return adx_commit(v, op, sum ? ADX_SUM | (left - 1) : left);
 }
 
 // Without fusing, an ad_fwd in an expression is noticed only when it runs.
@@ -7215,7 +7225,7 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
  * the lanes. As everywhere, a zero factor absorbs the other one (core/types).
  *
  *   needs   number/recording tape/layout tape/entries tape/walk
- *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
+ *   offers  adx_chained adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
  *           adx_reverse_extended adx_leap_of adx_reverse_1 adx_reverse
  *           adx_sweep_fn ADX_FOR_WIDTH adx_sweep adx_forward_extended
  *           adx_forward adx_forward_1
@@ -7223,13 +7233,23 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
 
 /* --- reverse ------------------------------------------------------------- */
 
+// A product of the chain rule: where a zero has to absorb the other factor, the
+// plain product is NaN.
+ADX_INLINE ad_real adx_chained(ad_real d, ad_real a)
+{
+    const ad_real p = d * a;
+    if (ADX_UNLIKELY(ADX_UNORDERED(p, p)) && (adx_is_zero(d) || adx_is_zero(a)))
+        return 0;
+    return p;
+}
+
 ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
                                           size_t n, const ad_real a[],
                                           size_t W)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t w = 0; w < W; w++)
-            adj[op[i].id * W + w] += adx_absorb(op[i].d, a[w]);
+            adj[op[i].id * W + w] += adx_chained(op[i].d, a[w]);
 }
 
 // Whether a is finite and not zero. The bits are shifted left, which drops the
@@ -7255,24 +7275,35 @@ ADX_INLINE void adx_spread_two(ad_real adj[], const adx_operand *p, ad_real a)
     adx_spread_one(adj, p, a);
 }
 
-// Adds the contributions of one statement, whose adjoint a is plain. (In pairs:
-// particles, bench/, 13 % faster. On small machines the test before the loop is
-// another one than in it: of two that are alike -Os makes one, and jumps there.)
-ADX_INLINE void adx_spread_plain(ad_real adj[], const adx_operand *op,
-                                 size_t n, ad_real a)
+// Adds the contributions of one statement, whose adjoint a is plain, and returns
+// op, where it ends. No statement is without operands. (In pairs: particles,
+// bench/, 13 % faster. On small machines ADX_OPAQUE has gcc go on with p in the
+// register where op was, instead of computing its end apart.)
+ADX_INLINE const adx_operand *adx_spread_plain(ad_real adj[],
+                                               const adx_operand *op,
+                                               size_t n, ad_real a)
 {
     const adx_operand *p = op + n;
+#if ADREV_FIXED
+    if (n & 1) {
+        p--;
+        ADX_OPAQUE(p);
+        adx_spread_one(adj, p, a);
+        if (n == 1)
+            return p;
+    }
+    do {
+        p -= 2;
+        ADX_OPAQUE(p);
+        adx_spread_two(adj, p, a);
+    } while (p > op);
+#else
     if (n & 1)
         adx_spread_one(adj, --p, a);
-#if ADREV_FIXED
-    if (n > 1)
-        do
-            adx_spread_two(adj, p -= 2, a);
-        while (p > op);
-#else
     while (p > op)
         adx_spread_two(adj, p -= 2, a);
 #endif
+    return p;
 }
 
 // The same of any statement. A zero partial needs care only where a is not
@@ -7409,18 +7440,22 @@ static bool adx_reverse_1(const ad_tape *t, ad_real adj[])
                 continue;
             }
             const size_t n = header & ADX_COUNT;
-            op -= n;
+            const adx_operand *first = op - n;
             y--;
             ADX_OPAQUE(y);
             const ad_real a = *y;
             const adx_bits size = adx_bits_shifted(a);
-            if (size == 0)      // in a row of a Jacobian most are
+            if (size == 0) {    // in a row of a Jacobian most are
+                op = first;
                 continue;
-            if (ADX_UNLIKELY(size >= ADX_SPECIAL)) {
+            }
+            if (ADX_LIKELY(size < ADX_SPECIAL))
+                op = adx_spread_plain(adj, first, n, a);
+            else {
                 ad_real copy = a;
+                op = first;
                 adx_spread_absorbing(adj, op, n, &copy, 1);
-            } else
-                adx_spread_plain(adj, op, n, a);
+            }
             if (header & ADX_SUM) {
                 ADX_OPAQUE(y);  // a branch: it takes less than what gcc makes
                 y[-1] += a;
@@ -7747,12 +7782,15 @@ ADX_FAST bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
 #else
     const adx_job job = c->job;
     const size_t last = c->seq;
-    const ad_rev *end = x + n;
     if (n > 0)
-        do
-            if (x->job != job || x->seq > last)
+        do {
+            const uint32_t seq = x->seq;
+            const uint32_t others = x->job;
+            ADX_OPAQUE(x);      // or gcc reads one number after the other
+            if (others != job || seq > last)
                 return false;
-        while (++x != end);
+            x++;
+        } while (--n > 0);
 #endif
     return true;
 }
@@ -7866,13 +7904,18 @@ ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
         memcpy(p, none, sizeof none);
         ADX_OPAQUE(p);
     }
-    if (ADREV_FIXED && n >= 4)
+    if (ADREV_FIXED && n >= 4) {        // some of the last four twice
+        ad_real *last = p + n;
+        ADX_OPAQUE(last);
+        last -= 4;
         do {
             p[0] = p[1] = p[2] = p[3] = 0;
             p += 4;
-            n -= 4;
             ADX_OPAQUE(p);
-        } while (n > 3);
+        } while (p < last);
+        last[0] = last[1] = last[2] = last[3] = 0;
+        return;
+    }
     for (; n > 0; n--, p++) {
         *p = 0;
         ADX_OPAQUE(p);
@@ -7887,29 +7930,36 @@ static inline void adx_zero(ad_real *p, size_t n)
         adx_zero_few(p, n);
 }
 
-// Adjoints, zero from the floor on. A reverse sweep writes below the floor but
-// does not read there. A forward sweep reads everywhere, and passes floor 0.
-static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
+// Room for adjoints in so many directions; NULL: no memory.
+static inline ad_real *adx_uncleared(ad_tape *t, size_t width)
 {
     size_t values = adx_live(t)->seq;
 #if ADREV_FIXED
-    ad_real *p = adx_adjoints(t, values, width);
-    if (p == NULL)
-        return NULL;
+    return adx_adjoints(t, values, width);
 #else
     ad_real *p = t->adjoint;
-    if (ADX_UNLIKELY((values + 1 + t->scratch) * width > t->adjoint_count)) {
+    if (ADX_UNLIKELY((values + 1 + t->scratch) * width > t->adjoint_count))
         p = adx_adjoints(t, values, width);
-        if (p == NULL)
-            return NULL;
-    }
+    return ADX_UNLIKELY(t->annex != NULL) && p != NULL
+        && !t->annex->afford(t, width) ? NULL : p;
 #endif
-    if (ADX_UNLIKELY(adx_annex_of(t) != NULL)) {
-        if (!adx_annex_of(t)->afford(t, width))
-            return NULL;
+}
+
+// Makes them zero from the floor on. A reverse sweep writes below the floor but
+// does not read there. A forward sweep reads everywhere, and passes floor 0.
+static inline void adx_clear(ad_tape *t, ad_real *p, size_t width,
+                             size_t floor)
+{
+    if (ADX_UNLIKELY(adx_annex_of(t) != NULL))
         adx_annex_of(t)->zero(t, width);
-    }
-    adx_zero(p + floor * width, (values + 1 - floor) * width);
+    adx_zero(p + floor * width, (adx_live(t)->seq + 1 - floor) * width);
+}
+
+static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
+{
+    ad_real *p = adx_uncleared(t, width);
+    if (p != NULL)
+        adx_clear(t, p, width, floor);
     return p;
 }
 
@@ -8094,14 +8144,13 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     size_t most = ADX_WIDEST;
     while (most > 1 && !adx_afford(t, adx_width(count, most)))
         most = most == 8 ? 4 : 1;
-    if (ADX_WIDEST > 1 && !adx_afford(t, adx_width(count, most)))
+    ad_real *a = adx_uncleared(t, adx_width(count, most));
+    if (a == NULL)
         return ADREV_ENOMEM;
 
-    for (size_t i = 0; i < count;) {
+    for (size_t i = 0; i < count;) {    // the widest sweep comes first
         size_t width = adx_width(count - i, most);
-        ad_real *a = adx_cleared(t, width, forward ? 0 : t->floor.adx_seq);
-        if (ADX_WIDEST == 1 && a == NULL)
-            return ADREV_ENOMEM;
+        adx_clear(t, a, width, forward ? 0 : t->floor.adx_seq);
         if (!(forward ? adx_columns(t, a, width, i, m, y, n, x, J)
                       : adx_rows(t, a, width, i, m, y, n, x, J)))
             return ADREV_EEXTERNAL;
@@ -10467,7 +10516,7 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
  * results. They are enough for sums, scalar products with constants, norms and
  * operations on elements. Sweeps are the same for all: a loop over each span.
  *
- *   needs   number/recording tape/layout sweep/sweep array/operands
+ *   needs   tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_few_products adx_products adx_inner_product
  *           adx_finite_all adx_copy_few adx_finite_few adx_zeros adx_chain
  *           adx_linear adx_linear_rule adx_part adx_seal_linear adx_add_linear
@@ -10619,16 +10668,6 @@ static bool adx_zeros(size_t n, const ad_real x[])
         if (x[i] != 0)
             return false;
     return true;
-}
-
-// A product of the chain rule: where a zero has to absorb the other factor, the
-// plain product is NaN.
-ADX_INLINE ad_real adx_chained(ad_real d, ad_real a)
-{
-    const ad_real p = d * a;
-    if (ADX_UNLIKELY(ADX_UNORDERED(p, p)) && (adx_is_zero(d) || adx_is_zero(a)))
-        return 0;
-    return p;
 }
 
 // The chain rule for one partial in W directions: to += d from. `care` is for

@@ -5,7 +5,7 @@
  * results. They are enough for sums, scalar products with constants, norms and
  * operations on elements. Sweeps are the same for all: a loop over each span.
  *
- *   needs   number/recording tape/layout sweep/sweep array/operands
+ *   needs   tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_few_products adx_products adx_inner_product
  *           adx_finite_all adx_copy_few adx_finite_few adx_zeros adx_chain
  *           adx_linear adx_linear_rule adx_part adx_seal_linear adx_add_linear
@@ -157,16 +157,6 @@ static bool adx_zeros(size_t n, const ad_real x[])
         if (x[i] != 0)
             return false;
     return true;
-}
-
-// A product of the chain rule: where a zero has to absorb the other factor, the
-// plain product is NaN.
-ADX_INLINE ad_real adx_chained(ad_real d, ad_real a)
-{
-    const ad_real p = d * a;
-    if (ADX_UNLIKELY(ADX_UNORDERED(p, p)) && (adx_is_zero(d) || adx_is_zero(a)))
-        return 0;
-    return p;
 }
 
 // The chain rule for one partial in W directions: to += d from. `care` is for

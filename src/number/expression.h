@@ -152,7 +152,7 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
                                        bool split)                          \
     {                                                                       \
         adx_slot *s = adx_slots_of(r) + at;                                 \
-        unsigned nil = 0u - (f == 0);                                       \
+        unsigned nil = 0u - adx_is_zero(f);                                 \
         if (split) {                                                        \
             const ad_expr_##N copy = *a;    /* its address may be taken */  \
             s->d = f;                                                       \

@@ -12,12 +12,12 @@
  *           ADX_CALLED_3 adx_call_* adx_call_choose adx_call_rec adx_call_dual
  *           adx_call_value adx_call_detach adx_call_acc_rev adx_call_acc_fwd
  *           adx_here adx_compound adx_word adx_name adx_numbered adx_passive
- *           adx_bits ADX_SPECIAL adx_bits_shifted adx_is_zero adx_is_nan
- *           ADX_UNORDERED adx_room adx_plain_rev adx_plain_fwd
- *           adx_plain_number adx_plain_float adx_detach_rev adx_detach_fwd
- *           ADX_OWN_TYPES ADX_ARITHMETIC ADX_NUMBERS ADX_NOTE_PLACE adx_z_
- *           adx_proper adx_times adx_put adx_commit ADX_LOOK ADX_EXPONENT
- *           adx_exponent_of
+ *           adx_bits ADX_SPECIAL adx_bits_shifted adx_is_zero
+ *           adx_is_number_one adx_is_nan ADX_UNORDERED adx_room adx_plain_rev
+ *           adx_plain_fwd adx_plain_number adx_plain_float adx_detach_rev
+ *           adx_detach_fwd ADX_OWN_TYPES ADX_ARITHMETIC ADX_NUMBERS
+ *           ADX_NOTE_PLACE adx_z_ adx_proper adx_times adx_put adx_commit
+ *           ADX_LOOK ADX_EXPONENT adx_exponent_of
  * ========================================================================== */
 
 /* --- the thread's recording -------------------------------------------------
@@ -228,16 +228,26 @@ ADX_STATIC_ASSERT(sizeof(adx_bits) == sizeof(ad_real),
                   "adx_bits are the bits of a number");
 #define ADX_SPECIAL (~(adx_bits)0 << (sizeof(ad_real) == 4 ? 24 : 53))
 
-ADX_INLINE adx_bits adx_bits_shifted(ad_real a)
+ADX_INLINE adx_bits adx_number_bits(ad_real a)
 {
     adx_bits bits;
     memcpy(&bits, &a, sizeof bits);
-    return (adx_bits)(bits << 1);
+    return bits;
+}
+
+ADX_INLINE adx_bits adx_bits_shifted(ad_real a)
+{
+    return (adx_bits)(adx_number_bits(a) << 1);
 }
 
 ADX_INLINE bool adx_is_zero(ad_real a)
 {
     return ADREV_FIXED ? adx_bits_shifted(a) == 0 : a == 0;
+}
+
+ADX_INLINE bool adx_is_number_one(ad_real a)
+{
+    return ADREV_FIXED ? adx_number_bits(a) == adx_number_bits(1) : a == 1;
 }
 
 ADX_INLINE bool adx_is_nan(ad_real a)

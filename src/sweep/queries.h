@@ -84,12 +84,15 @@ ADX_FAST bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
 #else
     const adx_job job = c->job;
     const size_t last = c->seq;
-    const ad_rev *end = x + n;
     if (n > 0)
-        do
-            if (x->job != job || x->seq > last)
+        do {
+            const uint32_t seq = x->seq;
+            const uint32_t others = x->job;
+            ADX_OPAQUE(x);      // or gcc reads one number after the other
+            if (others != job || seq > last)
                 return false;
-        while (++x != end);
+            x++;
+        } while (--n > 0);
 #endif
     return true;
 }
@@ -203,13 +206,18 @@ ADX_INLINE void adx_zero_few(ad_real *p, size_t n)
         memcpy(p, none, sizeof none);
         ADX_OPAQUE(p);
     }
-    if (ADREV_FIXED && n >= 4)
+    if (ADREV_FIXED && n >= 4) {        // some of the last four twice
+        ad_real *last = p + n;
+        ADX_OPAQUE(last);
+        last -= 4;
         do {
             p[0] = p[1] = p[2] = p[3] = 0;
             p += 4;
-            n -= 4;
             ADX_OPAQUE(p);
-        } while (n > 3);
+        } while (p < last);
+        last[0] = last[1] = last[2] = last[3] = 0;
+        return;
+    }
     for (; n > 0; n--, p++) {
         *p = 0;
         ADX_OPAQUE(p);
@@ -224,29 +232,36 @@ static inline void adx_zero(ad_real *p, size_t n)
         adx_zero_few(p, n);
 }
 
-// Adjoints, zero from the floor on. A reverse sweep writes below the floor but
-// does not read there. A forward sweep reads everywhere, and passes floor 0.
-static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
+// Room for adjoints in so many directions; NULL: no memory.
+static inline ad_real *adx_uncleared(ad_tape *t, size_t width)
 {
     size_t values = adx_live(t)->seq;
 #if ADREV_FIXED
-    ad_real *p = adx_adjoints(t, values, width);
-    if (p == NULL)
-        return NULL;
+    return adx_adjoints(t, values, width);
 #else
     ad_real *p = t->adjoint;
-    if (ADX_UNLIKELY((values + 1 + t->scratch) * width > t->adjoint_count)) {
+    if (ADX_UNLIKELY((values + 1 + t->scratch) * width > t->adjoint_count))
         p = adx_adjoints(t, values, width);
-        if (p == NULL)
-            return NULL;
-    }
+    return ADX_UNLIKELY(t->annex != NULL) && p != NULL
+        && !t->annex->afford(t, width) ? NULL : p;
 #endif
-    if (ADX_UNLIKELY(adx_annex_of(t) != NULL)) {
-        if (!adx_annex_of(t)->afford(t, width))
-            return NULL;
+}
+
+// Makes them zero from the floor on. A reverse sweep writes below the floor but
+// does not read there. A forward sweep reads everywhere, and passes floor 0.
+static inline void adx_clear(ad_tape *t, ad_real *p, size_t width,
+                             size_t floor)
+{
+    if (ADX_UNLIKELY(adx_annex_of(t) != NULL))
         adx_annex_of(t)->zero(t, width);
-    }
-    adx_zero(p + floor * width, (values + 1 - floor) * width);
+    adx_zero(p + floor * width, (adx_live(t)->seq + 1 - floor) * width);
+}
+
+static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
+{
+    ad_real *p = adx_uncleared(t, width);
+    if (p != NULL)
+        adx_clear(t, p, width, floor);
     return p;
 }
 
@@ -431,14 +446,13 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     size_t most = ADX_WIDEST;
     while (most > 1 && !adx_afford(t, adx_width(count, most)))
         most = most == 8 ? 4 : 1;
-    if (ADX_WIDEST > 1 && !adx_afford(t, adx_width(count, most)))
+    ad_real *a = adx_uncleared(t, adx_width(count, most));
+    if (a == NULL)
         return ADREV_ENOMEM;
 
-    for (size_t i = 0; i < count;) {
+    for (size_t i = 0; i < count;) {    // the widest sweep comes first
         size_t width = adx_width(count - i, most);
-        ad_real *a = adx_cleared(t, width, forward ? 0 : t->floor.adx_seq);
-        if (ADX_WIDEST == 1 && a == NULL)
-            return ADREV_ENOMEM;
+        adx_clear(t, a, width, forward ? 0 : t->floor.adx_seq);
         if (!(forward ? adx_columns(t, a, width, i, m, y, n, x, J)
                       : adx_rows(t, a, width, i, m, y, n, x, J)))
             return ADREV_EEXTERNAL;

@@ -8,7 +8,7 @@
  * the lanes. As everywhere, a zero factor absorbs the other one (core/types).
  *
  *   needs   number/recording tape/layout tape/entries tape/walk
- *   offers  adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
+ *   offers  adx_chained adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
  *           adx_reverse_extended adx_leap_of adx_reverse_1 adx_reverse
  *           adx_sweep_fn ADX_FOR_WIDTH adx_sweep adx_forward_extended
  *           adx_forward adx_forward_1
@@ -16,13 +16,23 @@
 
 /* --- reverse ------------------------------------------------------------- */
 
+// A product of the chain rule: where a zero has to absorb the other factor, the
+// plain product is NaN.
+ADX_INLINE ad_real adx_chained(ad_real d, ad_real a)
+{
+    const ad_real p = d * a;
+    if (ADX_UNLIKELY(ADX_UNORDERED(p, p)) && (adx_is_zero(d) || adx_is_zero(a)))
+        return 0;
+    return p;
+}
+
 ADX_COLD static void adx_spread_absorbing(ad_real adj[], const adx_operand *op,
                                           size_t n, const ad_real a[],
                                           size_t W)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t w = 0; w < W; w++)
-            adj[op[i].id * W + w] += adx_absorb(op[i].d, a[w]);
+            adj[op[i].id * W + w] += adx_chained(op[i].d, a[w]);
 }
 
 // Whether a is finite and not zero. The bits are shifted left, which drops the
@@ -48,24 +58,35 @@ ADX_INLINE void adx_spread_two(ad_real adj[], const adx_operand *p, ad_real a)
     adx_spread_one(adj, p, a);
 }
 
-// Adds the contributions of one statement, whose adjoint a is plain. (In pairs:
-// particles, bench/, 13 % faster. On small machines the test before the loop is
-// another one than in it: of two that are alike -Os makes one, and jumps there.)
-ADX_INLINE void adx_spread_plain(ad_real adj[], const adx_operand *op,
-                                 size_t n, ad_real a)
+// Adds the contributions of one statement, whose adjoint a is plain, and returns
+// op, where it ends. No statement is without operands. (In pairs: particles,
+// bench/, 13 % faster. On small machines ADX_OPAQUE has gcc go on with p in the
+// register where op was, instead of computing its end apart.)
+ADX_INLINE const adx_operand *adx_spread_plain(ad_real adj[],
+                                               const adx_operand *op,
+                                               size_t n, ad_real a)
 {
     const adx_operand *p = op + n;
+#if ADREV_FIXED
+    if (n & 1) {
+        p--;
+        ADX_OPAQUE(p);
+        adx_spread_one(adj, p, a);
+        if (n == 1)
+            return p;
+    }
+    do {
+        p -= 2;
+        ADX_OPAQUE(p);
+        adx_spread_two(adj, p, a);
+    } while (p > op);
+#else
     if (n & 1)
         adx_spread_one(adj, --p, a);
-#if ADREV_FIXED
-    if (n > 1)
-        do
-            adx_spread_two(adj, p -= 2, a);
-        while (p > op);
-#else
     while (p > op)
         adx_spread_two(adj, p -= 2, a);
 #endif
+    return p;
 }
 
 // The same of any statement. A zero partial needs care only where a is not
@@ -202,18 +223,22 @@ static bool adx_reverse_1(const ad_tape *t, ad_real adj[])
                 continue;
             }
             const size_t n = header & ADX_COUNT;
-            op -= n;
+            const adx_operand *first = op - n;
             y--;
             ADX_OPAQUE(y);
             const ad_real a = *y;
             const adx_bits size = adx_bits_shifted(a);
-            if (size == 0)      // in a row of a Jacobian most are
+            if (size == 0) {    // in a row of a Jacobian most are
+                op = first;
                 continue;
-            if (ADX_UNLIKELY(size >= ADX_SPECIAL)) {
+            }
+            if (ADX_LIKELY(size < ADX_SPECIAL))
+                op = adx_spread_plain(adj, first, n, a);
+            else {
                 ad_real copy = a;
+                op = first;
                 adx_spread_absorbing(adj, op, n, &copy, 1);
-            } else
-                adx_spread_plain(adj, op, n, a);
+            }
             if (header & ADX_SUM) {
                 ADX_OPAQUE(y);  // a branch: it takes less than what gcc makes
                 y[-1] += a;

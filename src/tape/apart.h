@@ -42,17 +42,15 @@ static void adx_absorb_slots(unsigned n, adx_slot slot[], unsigned zero)
 }
 
 // Adds each slot to an earlier one of the same variable, as `into` says.
-// Returns how many slots are left.
+// Returns how many there are without those.
 static unsigned adx_gather_slots(unsigned n, adx_slot slot[], uint64_t into)
 {
-    unsigned left = 0;
-    uint64_t rest = into;
-    for (unsigned k = 0; k < n; k++, rest >>= 4)
-        if ((rest & 15) != 0)
-            slot[(rest & 15) - 1].d += slot[k].d;
+    unsigned left = n;
     for (unsigned k = 0; k < n; k++, into >>= 4)
-        if ((into & 15) == 0)
-            slot[left++] = slot[k];
+        if ((into & 15) != 0) {
+            slot[(into & 15) - 1].d += slot[k].d;
+            left--;
+        }
     return left;
 }
 
@@ -78,18 +76,20 @@ ADX_NOINLINE ADX_API ad_rev adx_record_apart(ad_real v, unsigned how,
         adx_note_site(v);
 
     adx_absorb_slots(n, slot, zero);
-    n = adx_gather_slots(n, slot, into);
-    bool sum = n > 1 && (how & ADX_SUM) && slot[0].d == 1
+    const unsigned left = adx_gather_slots(n, slot, into);
+    bool sum = left > 1 && (how & ADX_SUM) && adx_is_number_one(slot[0].d)
             && (uint32_t)slot[0].id == adx_now.seq;
     // The test counts the operand that a sum does without, as in the inlined
     // code, where the room is a constant in that way.
-    size_t most = sizeof(uint16_t) + n * sizeof(adx_operand);
+    size_t most = sizeof(uint16_t) + left * sizeof(adx_operand);
     if (!adx_room(most) && !adx_grow(most - sum * sizeof(adx_operand)))
         return adx_passive(v);
     adx_operand *op = adx_now.op;
-    for (unsigned i = sum; i < n; i++)
-        op = adx_put(op, slot[i].d, slot[i].id);
-    return adx_commit(v, op, sum ? ADX_SUM | (n - 1) : n);
+    into |= sum;                // its first slot is not written either
+    for (unsigned i = 0; i < n; i++, into >>= 4)
+        if ((into & 15) == 0)
+            op = adx_put(op, slot[i].d, slot[i].id);
+    return adx_commit(v, op, sum ? ADX_SUM | (left - 1) : left);
 }
 
 // Without fusing, an ad_fwd in an expression is noticed only when it runs.

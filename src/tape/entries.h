@@ -281,9 +281,9 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
         return;
     }
     const size_t step = first != 0;
-    for (size_t i = 0; i < n; i++, out++) {     // few: without a call (mul)
+    for (; n > 0; n--, x++, out++) {    // few: without a call (mul)
         ADX_OPAQUE(out);
-        adx_name(out, x[i], adx_compound(job, first));
+        adx_name(out, *x, adx_compound(job, first));
         first += step;
     }
 }
