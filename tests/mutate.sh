@@ -77,32 +77,32 @@ awk -v out="$out" '
             }
     }' "$root/adrev.h"
 
-# In the rooms of array/, a sum is a line with +=, and what it adds may stand on
-# the next. Pointers and counters are no sums, nor are products with 0.
+# In the rooms of array/, a sum is a line with +=, and what it adds may end on a
+# later one. Pointers, ids and counters are no sums, nor are products with 0.
 awk -v out="$out" '
     { line[NR] = $0 }
     /=== array\// && !from { from = NR }
     /=== check\// && !end { end = NR }
-    function mutant(text) {
-        if (text !~ / \+=( |$)/ || text ~ /for \(|^ *\/\/|\* 0;/ \
-            || text ~ / (at|room|bytes|l|lb|id|to|a|b|[*]*fault.*|row.*|piece.v) \+= /)
-            return ""
-        if (text ~ /;$/) {
-            sub(/ \+= /, " += ADX_K(1.0001) * (", text)
-            sub(/;$/, ");", text)
-        } else
-            sub(/ \+=/, " += ADX_K(1.0001) *", text)
-        return text
+    function is_sum(text) {
+        return text ~ / \+=( |$)/ && text !~ /for \(|^ *\/\/|\* 0;|\.cs;/ \
+            && text !~ / (at|room|bytes|l|lb|id|to|a|b|x|seq|list|[*]*fault.*|row.*|piece.v) \+= /
     }
     END {
         for (r = from; r < end; r++) {
-            text = mutant(line[r])
-            if (text == "")
+            if (!is_sum(line[r]))
                 continue
+            for (last = r; line[last] !~ /;( *\\)?$/; last++)
+                ;
             dir = out "/sum" ++mutants
             system("mkdir -p " dir)
-            for (i = 1; i <= NR; i++)
-                print i == r ? text : line[i] > (dir "/adrev.h")
+            for (i = 1; i <= NR; i++) {
+                text = line[i]
+                if (i == r)
+                    sub(/ \+=/, " += ADX_K(1.0001) * (", text)
+                if (i == last)
+                    sub(/;( *\\)?$/, ")&", text)
+                print text > (dir "/adrev.h")
+            }
             close(dir "/adrev.h")
             print "line " r ": " line[r] > (dir "/what")
             close(dir "/what")

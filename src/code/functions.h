@@ -54,7 +54,7 @@ static void adx_say_sum(adx_writing *k, const uint32_t *x, size_t n,
 
 // Bounds the size of a node's result: arguments below 2^e in size, with e[] for
 // each number, make a result below 2 to the power of what is returned. `most`:
-// no bound is known.
+// no bound is known, as of all operations but sums and products.
 static int adx_bits_of(const adx_node *s, const int e[], int most)
 {
     int a = e[s->a];

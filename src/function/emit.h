@@ -17,7 +17,8 @@
  * ========================================================================== */
 
 // Returns the number that an identity says is the result of an operation, so
-// that no node is needed. ADX_NOWHERE: no identity applies.
+// that no node is needed. ADX_NOWHERE: no identity applies. Few operations have
+// any, so a new row of the table needs nothing here.
 ADX_INLINE uint32_t adx_identity(adx_program *p, uint32_t op, uint32_t x,
                                  uint32_t y, uint32_t z)
 {
