@@ -7616,6 +7616,9 @@ ADX_INLINE void adx_gather(ad_real tan[], size_t k, const adx_operand *op,
 }
 
 #ifdef ADX_LANES
+// Computes the tangents of value k in W directions. Plain products may be wrong
+// only where a result is not finite (a zero that meets an infinity); then the
+// sum is made again by the rule.
 ADX_INLINE void adx_gather_lanes(ad_real tan[], size_t k,
                                  const adx_operand *op, unsigned header,
                                  const size_t W)
@@ -7963,6 +7966,7 @@ static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
     return p;
 }
 
+// Seeds the adjoints of y, sweeps back once, and reads those of x.
 ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
                                            const ad_rev y[],
                                            const ad_real dy[], size_t n,
@@ -9754,6 +9758,7 @@ static ad_rev adx_code_step(unsigned op, ad_rev x)
     }
 }
 
+// Comparisons by their code. A hook is told of them.
 static ad_rev adx_code_test(unsigned op, ad_rev x, ad_rev y)
 {
     const adx_number a = adx_exported(x), b = adx_exported(y);
@@ -10549,6 +10554,8 @@ ADX_INLINE ad_real adx_few_products(ad_real total, size_t n, const ad_real x[],
     return total;
 }
 
+// A scalar product in eight running sums, with any strides: the order of
+// adx_inner_product.
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
@@ -10846,6 +10853,7 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
 }
 #endif
 
+// Each result gets, from each span, partial times tangent.
 static bool adx_linear_forward(const adx_extended *e, ad_real tan[],
                                ad_real scratch[], size_t W)
 {
@@ -11477,6 +11485,7 @@ static const adx_rule adx_softmax_rule = {
     adx_softmax_rule_name, adx_softmax_reverse, adx_softmax_forward, NULL
 };
 
+// Adds the statement, whose y its caller fills. NULL: nothing is recorded.
 static adx_softmax *adx_add_softmax(const adx_view *x)
 {
     size_t n = x->cols;
@@ -12022,6 +12031,8 @@ static void adx_triangle_sweep(const adx_triangle *s, ad_real adj[], size_t W,
         }
 }
 
+// The fast way is for one direction, adjacent ids and finite numbers; the other
+// one is right for all.
 static bool adx_triangle_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {

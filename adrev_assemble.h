@@ -439,6 +439,8 @@ static bool adx_list_streaks(const ad_allocator *a, adx_sums *s,
     return true;
 }
 
+// Makes a plan of streaks if there are few enough of them; else the plan stays
+// without. False: no memory.
 static bool adx_try_streaks(const ad_allocator *a, adx_sums *s,
                             const uint32_t end[], const uint32_t place[],
                             size_t contributions)
@@ -479,6 +481,8 @@ static void adx_add_streak(const adx_streak *s, const ad_real from[],
 
 /* --- plans ---------------------------------------------------------------- */
 
+// Makes a plan of lists from those of all results. none: a place that has 0,
+// for results without contributions.
 static bool adx_make_lists(const ad_allocator *a, adx_sums *s,
                            const uint32_t end[], const uint32_t place[],
                            uint32_t none)
@@ -812,6 +816,8 @@ static size_t adx_count_contributions(const ad_assembly *a, bool inputs)
     return all;
 }
 
+// The plan of the results, or of the adjoints of inputs: a counting sort of all
+// contributions by the number that they are added to.
 static ad_status adx_plan_vector(ad_assembly *a, bool inputs, adx_sums *s,
                                  size_t *contributions)
 {
@@ -837,6 +843,7 @@ static ad_status adx_plan_vector(ad_assembly *a, bool inputs, adx_sums *s,
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
+// Whether an array is missing that some kind needs.
 static bool adx_lacks_elements(size_t kinds, const ad_elements kind[])
 {
     if (kinds > 0 && kind == NULL)

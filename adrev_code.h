@@ -1360,6 +1360,7 @@ typedef struct adx_picked {
     bool narrow;                // places fit into 16 bits
 } adx_picked;
 
+// The longest run at the beginning of the list.
 static adx_picked adx_find_run(const adx_writing *k, const uint32_t number[],
                             size_t most)
 {
@@ -2209,6 +2210,8 @@ static uint64_t adx_roll_hash(const adx_folding *f, size_t at, size_t n)
     return f->hash[at + n] - f->hash[at] * f->power[n];
 }
 
+// Prefix sums of hashes, powers and lengths of text, and empty tables. False:
+// no memory.
 static bool adx_begin_folding(adx_folding *f, const ad_allocator *a)
 {
     bool ok = true;
@@ -2471,6 +2474,8 @@ static void adx_make_leaves(const ad_allocator *a, adx_rolled *r, uint32_t item,
 
 /* --- a whole program ----------------------------------------------------- */
 
+// Room for all entries, and leaf 0, to which everything belongs at first. NULL:
+// no memory.
 static adx_rolled *adx_begin_rolled(const adx_writing *k)
 {
     const adx_program *p = k->p;
@@ -2525,6 +2530,8 @@ static uint32_t adx_new_statement(const ad_allocator *a, adx_rolled *r,
                                           .entries = 1, .text = 1 });
 }
 
+// Makes a statement of each used node, in the given order, and folds what
+// repeats.
 static void adx_roll_nodes(const adx_writing *k, adx_rolled *r,
                            const adx_order *order)
 {
@@ -2702,6 +2709,9 @@ static void adx_raise_level(adx_reordering *o, size_t i, uint32_t x)
         o->levels = *level;
 }
 
+// Finds the chain and the level of each node: a node's is one more than the
+// highest of those that it reads outside of its chain. Guards have the last
+// level of all.
 static void adx_find_levels(adx_reordering *o, const adx_writing *k)
 {
     const adx_program *p = o->p;
@@ -3113,6 +3123,8 @@ typedef struct adx_roll_index {
                                 // without its linear part
 } adx_roll_index;
 
+// The number that instance t has: the code of its guard, the place of its
+// output, or the index of its argument.
 static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
 {
     const adx_writing *k = s->k;
@@ -3281,6 +3293,8 @@ static const char *adx_element_type(const adx_roll_index *s)
     return s->most - s->least <= 0xffff ? "unsigned short" : "long";
 }
 
+// Writes the table of an index as a constant array, for all loops with which it
+// changes, even if text is muted: tables stand in front of it.
 static void adx_put_table(const adx_roll_index *s, char before)
 {
     adx_text *text = s->k->text;
@@ -3534,6 +3548,8 @@ static void adx_say_kept(const adx_instance *s)
     adx_say(s->k->text, "%s", adx_close_element(s->k->text));
 }
 
+// One declaration or assignment. Where other statements of the body read the
+// result, it has a name; where memory needs it, it is in work.
 static void adx_say_loop_node(const adx_instance *s, const adx_node *node)
 {
     adx_writing *k = s->k;
@@ -3556,6 +3572,7 @@ static void adx_say_loop_node(const adx_instance *s, const adx_node *node)
     }
 }
 
+// Writes an output, which is read as an argument is.
 static void adx_say_loop_output(const adx_instance *s)
 {
     adx_writing *k = s->k;
@@ -3571,6 +3588,8 @@ static void adx_say_loop_output(const adx_instance *s)
     adx_say(k->text, ";\n");
 }
 
+// A statement of a loop, with the tables that its arguments need in front of
+// it.
 static void adx_say_leaf(const adx_instance *s)
 {
     const adx_node *node = adx_node_at(s->k, s->leaf->first);
@@ -3704,6 +3723,8 @@ static void adx_say_walks(adx_writing *k, uint32_t item, const adx_roll_box *b)
 static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
                         uint32_t part, bool notes);
 
+// Does the items of a loop's body in their order: inner loops, and its own
+// statements.
 static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
                         uint32_t part, bool notes)
 {
@@ -3810,6 +3831,7 @@ static void adx_note_root_read(void *user, uint32_t x)
     adx_note_use(s->k, x, s->part, false);
 }
 
+// Notes what the items of the file need, before any of them is written.
 static void adx_note_roots(adx_writing *k)
 {
     adx_rolled *r = k->rolled;
@@ -5735,6 +5757,8 @@ static void adx_end_point(adx_point *e)
     }
 }
 
+// Finds what the point needs before it is written: the order of sparse results
+// by columns, zeros for inputs, and scratch room.
 static ad_status adx_begin_point(adx_point *e)
 {
     ad_status status = ADREV_OK;

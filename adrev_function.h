@@ -4111,6 +4111,7 @@ typedef struct adx_saved_call {
     ad_real x[];                // the inputs at the point of the call
 } adx_saved_call;
 
+// The rule of a call of a recorded function: its vjp at the point of the call.
 static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {
@@ -5108,6 +5109,8 @@ enum {
     ADX_SERVED                      // by an earlier one, or failed at a guard
 };
 
+// Lays out the room of an external node for L lanes: the numbers of one point,
+// then rows for its directions.
 static void adx_begin_replaying(adx_replaying *c, const adx_many *k,
                                 ad_real room[], size_t L,
                                 const uint32_t flipped[])
@@ -5216,6 +5219,8 @@ static ad_real *adx_give_to_lane(const adx_replaying *c, size_t n,
     return r + n * c->L;
 }
 
+// Writes what lane l gets: its own adjoints and tangents, the common values, or
+// zeros.
 static void adx_give_replayed(const adx_replaying *c, size_t l, bool failed,
                               ad_real r[])
 {
@@ -5259,6 +5264,8 @@ static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
     }
 }
 
+// A product of matrices in L lanes; at one point by rows, where that is faster
+// and as right.
 static void adx_run_product(const adx_many *k, ad_real r[], ad_real w[],
                             size_t L, bool careful)
 {
@@ -6255,6 +6262,7 @@ static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
          : adx_code_and_copy(e, parts, given, wants, wanted, again);
 }
 
+// The whole of an evaluation: machine code, and a replay if that asks for it.
 ADX_NOINLINE static ad_status
 adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
                        const adx_given given[], size_t wants,

@@ -724,6 +724,8 @@ typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
                               ad_real dx[], const adx_captured *k,
                               ad_real da[]);
 
+// Adjoints of the stage's inputs x, and, added to da, of the numbers that it
+// captured.
 static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
                                 const ad_real dy[], size_t n, const ad_rev x[],
                                 ad_real dx[], const adx_captured *k,
@@ -3762,6 +3764,7 @@ static bool adx_advance_scan(void *user, size_t s)
     return k->status == ADREV_OK;
 }
 
+// Gives everything back. It may not have been begun as a whole.
 static void adx_end_stepping(adx_stepping *k)
 {
     const ad_allocator *a = &k->scan->of.memory;
@@ -4220,6 +4223,8 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
     return true;
 }
 
+// A forward sweep: runs all steps once more from the first state, and carries
+// the tangents of the window.
 static bool adx_scan_pushforward(const void *saved, size_t n,
                                  const ad_real dx[], size_t m, ad_real dy[])
 {

@@ -1287,6 +1287,7 @@ static void adx_mpi_free_requests(ad_mpi *c)
     }
 }
 
+// Frees the object alone: its communicators and messages are gone.
 static void adx_mpi_free_memory(ad_mpi *c)
 {
     const ad_allocator memory = c->memory;
@@ -2126,6 +2127,8 @@ static void adx_mpi_finish(adx_mpi_task *k, adx_mpi_row *row, double took,
         adx_mpi_rebalance(c, k->parts, took);
 }
 
+// Computes the parts of this rank, chunk by chunk, and in *all the sum over all
+// ranks.
 static ad_status adx_mpi_compute(adx_mpi_task *k, size_t chunks, ad_real **all)
 {
     const ad_allocator *memory = &k->c->memory;
@@ -2426,6 +2429,7 @@ static size_t adx_mpi_exchange_bytes(const adx_mpi_exchange *s)
     return sizeof *s + s->links * sizeof s->link[0];
 }
 
+// Sends all messages of an exchange before anything is received.
 static bool adx_mpi_send_links(adx_mpi_exchange *s, const ad_rev x[])
 {
     ad_mpi *c = s->c;

@@ -353,6 +353,8 @@ static inline void adx_lapack_destroy(const void *saved)
     free(((const adx_lapack_call *)saved)->f);
 }
 
+// Computes the values at another point, and then what is asked for, with its
+// own factors.
 static inline bool adx_lapack_replay(const void *saved,
                                      const ad_external_point *at)
 {
@@ -1087,6 +1089,9 @@ static inline void adx_lapack_spd_moved(const adx_lapack_call *c,
     adx_lapack_potrs(n, at->d * c->k, c->f, Wd);
 }
 
+// With W = A^-1 Xb and its tangent: Bbd = Wd, and Abd = -Wd X' - W Xd', made
+// symmetric; the log-determinant adds ybd A^-1, and yb times the tangent of
+// A^-1.
 static inline void adx_lapack_spd_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])
@@ -1439,6 +1444,7 @@ static inline bool adx_lapack_no_diagonal(const adx_lapack_call *c)
     return zero && !(c->flags & ADREV_LAPACK_UNIT);
 }
 
+// Solves with one factor after the other, and keeps what each has made.
 static inline const char *adx_lapack_tri_value(adx_lapack_call *c,
                                                const ad_real x[], ad_real y[],
                                                ad_real w[])
@@ -1539,6 +1545,7 @@ static inline void adx_lapack_tri_pack(const adx_lapack_call *c, ad_real C[],
     adx_lapack_add_lower(c->n, C, p);
 }
 
+// Bb = V_0; Lb is the sum of those of all factors.
 static inline void adx_lapack_tri_pull(const adx_lapack_call *c, size_t d,
                                        const ad_real yb[], ad_real xb[],
                                        ad_real w[])
@@ -1573,6 +1580,7 @@ static inline void adx_lapack_tri_adjoints_moved(const adx_lapack_call *c,
     }
 }
 
+// The tangents of what tri_pull adds, as above.
 static inline void adx_lapack_tri_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])
@@ -1735,6 +1743,8 @@ static inline void adx_lapack_signs(size_t n, ad_real V[])
     }
 }
 
+// The sign of each vector is fixed, so that results do not depend on LAPACK's
+// version.
 static inline const char *adx_lapack_eigen_value(adx_lapack_call *c,
                                                  const ad_real x[],
                                                  ad_real y[], ad_real w[])
@@ -1803,6 +1813,7 @@ static inline void adx_lapack_gaps(const adx_lapack_call *c, const ad_real M[],
         }
 }
 
+// wd is the diagonal of M, with its means where eigenvalues coincide; Vd = V E.
 static inline void adx_lapack_eigen_push(const adx_lapack_call *c, size_t d,
                                          const ad_real xd[], ad_real yd[],
                                          ad_real w[])
@@ -1842,6 +1853,7 @@ static inline void adx_lapack_eigen_inner(const adx_lapack_call *c,
     adx_lapack_add_means(c, yb, 1, N, n + 1);
 }
 
+// Ab = V N V', folded onto the triangle that is stored.
 static inline void adx_lapack_eigen_pull(const adx_lapack_call *c, size_t d,
                                          const ad_real yb[], ad_real xb[],
                                          ad_real w[])
@@ -1928,6 +1940,7 @@ static inline void adx_lapack_eigen_second_row(const adx_lapack_call *c,
     adx_lapack_add_mirrored(n, M, xbd);
 }
 
+// Abd, as above; NaN where it cannot be told.
 static inline void adx_lapack_eigen_second(const adx_lapack_call *c,
                                            const adx_lapack_moving *at,
                                            ad_real w[])
@@ -2089,6 +2102,8 @@ static inline bool adx_lapack_is_dependent(const adx_lapack_call *c)
     return false;
 }
 
+// X = R^-1 (Q' B)top. What stands below it in Q' B, turned back by Q, is the
+// residual D.
 static inline const char *adx_lapack_lsq_value(adx_lapack_call *c,
                                                const ad_real x[], ad_real y[],
                                                ad_real w[])
@@ -2172,6 +2187,7 @@ static inline void adx_lapack_lsq_outer(const adx_lapack_call *c,
     adx_lapack_gemm("N", "T", m, n, c->k, -1, Bb, m, X, n, Ab, m);
 }
 
+// Bb and Ab, as above.
 static inline void adx_lapack_lsq_pull(const adx_lapack_call *c, size_t d,
                                        const ad_real yb[], ad_real xb[],
                                        ad_real w[])
@@ -2215,6 +2231,7 @@ static inline void adx_lapack_lsq_adjoints_moved(const adx_lapack_call *c,
     adx_lapack_add_top(c, at->d, -1, T, Ud);
 }
 
+// Adds Bbd = Ad W + Q (Ud; 0), and Abd = D Wd' + Dd W' - Bbd X' - Bb Xd'.
 static inline void adx_lapack_lsq_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])

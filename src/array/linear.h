@@ -38,6 +38,8 @@ ADX_INLINE ad_real adx_few_products(ad_real total, size_t n, const ad_real x[],
     return total;
 }
 
+// A scalar product in eight running sums, with any strides: the order of
+// adx_inner_product.
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
@@ -335,6 +337,7 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
 }
 #endif
 
+// Each result gets, from each span, partial times tangent.
 static bool adx_linear_forward(const adx_extended *e, ad_real tan[],
                                ad_real scratch[], size_t W)
 {

@@ -499,6 +499,8 @@ static void adx_triangle_sweep(const adx_triangle *s, ad_real adj[], size_t W,
         }
 }
 
+// The fast way is for one direction, adjacent ids and finite numbers; the other
+// one is right for all.
 static bool adx_triangle_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {

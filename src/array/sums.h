@@ -497,6 +497,7 @@ static const adx_rule adx_softmax_rule = {
     adx_softmax_rule_name, adx_softmax_reverse, adx_softmax_forward, NULL
 };
 
+// Adds the statement, whose y its caller fills. NULL: nothing is recorded.
 static adx_softmax *adx_add_softmax(const adx_view *x)
 {
     size_t n = x->cols;

@@ -249,6 +249,8 @@ static size_t adx_count_contributions(const ad_assembly *a, bool inputs)
     return all;
 }
 
+// The plan of the results, or of the adjoints of inputs: a counting sort of all
+// contributions by the number that they are added to.
 static ad_status adx_plan_vector(ad_assembly *a, bool inputs, adx_sums *s,
                                  size_t *contributions)
 {
@@ -274,6 +276,7 @@ static ad_status adx_plan_vector(ad_assembly *a, bool inputs, adx_sums *s,
     return ok ? ADREV_OK : ADREV_ENOMEM;
 }
 
+// Whether an array is missing that some kind needs.
 static bool adx_lacks_elements(size_t kinds, const ad_elements kind[])
 {
     if (kinds > 0 && kind == NULL)

@@ -161,6 +161,8 @@ static bool adx_list_streaks(const ad_allocator *a, adx_sums *s,
     return true;
 }
 
+// Makes a plan of streaks if there are few enough of them; else the plan stays
+// without. False: no memory.
 static bool adx_try_streaks(const ad_allocator *a, adx_sums *s,
                             const uint32_t end[], const uint32_t place[],
                             size_t contributions)
@@ -201,6 +203,8 @@ static void adx_add_streak(const adx_streak *s, const ad_real from[],
 
 /* --- plans ---------------------------------------------------------------- */
 
+// Makes a plan of lists from those of all results. none: a place that has 0,
+// for results without contributions.
 static bool adx_make_lists(const ad_allocator *a, adx_sums *s,
                            const uint32_t end[], const uint32_t place[],
                            uint32_t none)

@@ -182,6 +182,8 @@ static ad_rev adx_whole_product(size_t n, const ad_rev x[])
     return y;
 }
 
+// Folds x with op: one statement for a sum or a product, unless a hook wants to
+// see each operation.
 static ad_rev adx_reduced(ad_opcode op, size_t n, const ad_rev x[])
 {
     if (n == 0)
@@ -242,6 +244,7 @@ static bool adx_prefixed_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// yd[i] = a[i] yd[i-1] + b[i] xd[i].
 static bool adx_prefixed_forward(const adx_extended *e, ad_real tan[],
                                  ad_real scratch[], size_t W)
 {
@@ -365,6 +368,8 @@ typedef struct adx_bins {
     uint32_t *at;               // [terms] the bin of each
 } adx_bins;
 
+// Each bin as it was gets own[k] times the adjoint of the bin as it is; each
+// term gets d[i] times that of its bin.
 static bool adx_bins_reverse(const adx_extended *e, ad_real adj[],
                              ad_real scratch[], size_t W)
 {
@@ -380,6 +385,8 @@ static bool adx_bins_reverse(const adx_extended *e, ad_real adj[],
     return true;
 }
 
+// The same forward: a bin's tangent is the sum of those of its terms, each
+// times its partial.
 static bool adx_bins_forward(const adx_extended *e, ad_real tan[],
                              ad_real scratch[], size_t W)
 {

@@ -293,6 +293,8 @@ typedef struct adx_roll_index {
                                 // without its linear part
 } adx_roll_index;
 
+// The number that instance t has: the code of its guard, the place of its
+// output, or the index of its argument.
 static long adx_stream_at(const adx_roll_index *s, const uint32_t t[])
 {
     const adx_writing *k = s->k;
@@ -461,6 +463,8 @@ static const char *adx_element_type(const adx_roll_index *s)
     return s->most - s->least <= 0xffff ? "unsigned short" : "long";
 }
 
+// Writes the table of an index as a constant array, for all loops with which it
+// changes, even if text is muted: tables stand in front of it.
 static void adx_put_table(const adx_roll_index *s, char before)
 {
     adx_text *text = s->k->text;

@@ -159,6 +159,8 @@ static void adx_end_point(adx_point *e)
     }
 }
 
+// Finds what the point needs before it is written: the order of sparse results
+// by columns, zeros for inputs, and scratch room.
 static ad_status adx_begin_point(adx_point *e)
 {
     ad_status status = ADREV_OK;

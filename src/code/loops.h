@@ -136,6 +136,8 @@ static void adx_say_kept(const adx_instance *s)
     adx_say(s->k->text, "%s", adx_close_element(s->k->text));
 }
 
+// One declaration or assignment. Where other statements of the body read the
+// result, it has a name; where memory needs it, it is in work.
 static void adx_say_loop_node(const adx_instance *s, const adx_node *node)
 {
     adx_writing *k = s->k;
@@ -158,6 +160,7 @@ static void adx_say_loop_node(const adx_instance *s, const adx_node *node)
     }
 }
 
+// Writes an output, which is read as an argument is.
 static void adx_say_loop_output(const adx_instance *s)
 {
     adx_writing *k = s->k;
@@ -173,6 +176,8 @@ static void adx_say_loop_output(const adx_instance *s)
     adx_say(k->text, ";\n");
 }
 
+// A statement of a loop, with the tables that its arguments need in front of
+// it.
 static void adx_say_leaf(const adx_instance *s)
 {
     const adx_node *node = adx_node_at(s->k, s->leaf->first);
@@ -306,6 +311,8 @@ static void adx_say_walks(adx_writing *k, uint32_t item, const adx_roll_box *b)
 static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
                         uint32_t part, bool notes);
 
+// Does the items of a loop's body in their order: inner loops, and its own
+// statements.
 static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
                         uint32_t part, bool notes)
 {
@@ -412,6 +419,7 @@ static void adx_note_root_read(void *user, uint32_t x)
     adx_note_use(s->k, x, s->part, false);
 }
 
+// Notes what the items of the file need, before any of them is written.
 static void adx_note_roots(adx_writing *k)
 {
     adx_rolled *r = k->rolled;

@@ -135,6 +135,9 @@ static void adx_raise_level(adx_reordering *o, size_t i, uint32_t x)
         o->levels = *level;
 }
 
+// Finds the chain and the level of each node: a node's is one more than the
+// highest of those that it reads outside of its chain. Guards have the last
+// level of all.
 static void adx_find_levels(adx_reordering *o, const adx_writing *k)
 {
     const adx_program *p = o->p;

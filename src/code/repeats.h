@@ -370,6 +370,8 @@ static uint64_t adx_roll_hash(const adx_folding *f, size_t at, size_t n)
     return f->hash[at + n] - f->hash[at] * f->power[n];
 }
 
+// Prefix sums of hashes, powers and lengths of text, and empty tables. False:
+// no memory.
 static bool adx_begin_folding(adx_folding *f, const ad_allocator *a)
 {
     bool ok = true;
@@ -632,6 +634,8 @@ static void adx_make_leaves(const ad_allocator *a, adx_rolled *r, uint32_t item,
 
 /* --- a whole program ----------------------------------------------------- */
 
+// Room for all entries, and leaf 0, to which everything belongs at first. NULL:
+// no memory.
 static adx_rolled *adx_begin_rolled(const adx_writing *k)
 {
     const adx_program *p = k->p;
@@ -686,6 +690,8 @@ static uint32_t adx_new_statement(const ad_allocator *a, adx_rolled *r,
                                           .entries = 1, .text = 1 });
 }
 
+// Makes a statement of each used node, in the given order, and folds what
+// repeats.
 static void adx_roll_nodes(const adx_writing *k, adx_rolled *r,
                            const adx_order *order)
 {

@@ -226,6 +226,7 @@ typedef struct adx_picked {
     bool narrow;                // places fit into 16 bits
 } adx_picked;
 
+// The longest run at the beginning of the list.
 static adx_picked adx_find_run(const adx_writing *k, const uint32_t number[],
                             size_t most)
 {

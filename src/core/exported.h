@@ -154,6 +154,7 @@ static ad_rev adx_code_step(unsigned op, ad_rev x)
     }
 }
 
+// Comparisons by their code. A hook is told of them.
 static ad_rev adx_code_test(unsigned op, ad_rev x, ad_rev y)
 {
     const adx_number a = adx_exported(x), b = adx_exported(y);

@@ -280,6 +280,8 @@ enum {
     ADX_SERVED                      // by an earlier one, or failed at a guard
 };
 
+// Lays out the room of an external node for L lanes: the numbers of one point,
+// then rows for its directions.
 static void adx_begin_replaying(adx_replaying *c, const adx_many *k,
                                 ad_real room[], size_t L,
                                 const uint32_t flipped[])
@@ -388,6 +390,8 @@ static ad_real *adx_give_to_lane(const adx_replaying *c, size_t n,
     return r + n * c->L;
 }
 
+// Writes what lane l gets: its own adjoints and tangents, the common values, or
+// zeros.
 static void adx_give_replayed(const adx_replaying *c, size_t l, bool failed,
                               ad_real r[])
 {
@@ -431,6 +435,8 @@ static void adx_run_external(const adx_many *k, ad_real r[], const ad_real w[],
     }
 }
 
+// A product of matrices in L lanes; at one point by rows, where that is faster
+// and as right.
 static void adx_run_product(const adx_many *k, ad_real r[], ad_real w[],
                             size_t L, bool careful)
 {

@@ -260,6 +260,7 @@ static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
          : adx_code_and_copy(e, parts, given, wants, wanted, again);
 }
 
+// The whole of an evaluation: machine code, and a replay if that asks for it.
 ADX_NOINLINE static ad_status
 adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
                        const adx_given given[], size_t wants,

@@ -375,6 +375,7 @@ typedef struct adx_saved_call {
     ad_real x[];                // the inputs at the point of the call
 } adx_saved_call;
 
+// The rule of a call of a recorded function: its vjp at the point of the call.
 static bool adx_call_pullback(const void *saved, size_t m, const ad_real dy[],
                               size_t n, ad_real dx[])
 {

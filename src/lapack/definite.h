@@ -183,6 +183,9 @@ static inline void adx_lapack_spd_moved(const adx_lapack_call *c,
     adx_lapack_potrs(n, at->d * c->k, c->f, Wd);
 }
 
+// With W = A^-1 Xb and its tangent: Bbd = Wd, and Abd = -Wd X' - W Xd', made
+// symmetric; the log-determinant adds ybd A^-1, and yb times the tangent of
+// A^-1.
 static inline void adx_lapack_spd_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])

@@ -42,6 +42,8 @@ static inline void adx_lapack_signs(size_t n, ad_real V[])
     }
 }
 
+// The sign of each vector is fixed, so that results do not depend on LAPACK's
+// version.
 static inline const char *adx_lapack_eigen_value(adx_lapack_call *c,
                                                  const ad_real x[],
                                                  ad_real y[], ad_real w[])
@@ -110,6 +112,7 @@ static inline void adx_lapack_gaps(const adx_lapack_call *c, const ad_real M[],
         }
 }
 
+// wd is the diagonal of M, with its means where eigenvalues coincide; Vd = V E.
 static inline void adx_lapack_eigen_push(const adx_lapack_call *c, size_t d,
                                          const ad_real xd[], ad_real yd[],
                                          ad_real w[])
@@ -149,6 +152,7 @@ static inline void adx_lapack_eigen_inner(const adx_lapack_call *c,
     adx_lapack_add_means(c, yb, 1, N, n + 1);
 }
 
+// Ab = V N V', folded onto the triangle that is stored.
 static inline void adx_lapack_eigen_pull(const adx_lapack_call *c, size_t d,
                                          const ad_real yb[], ad_real xb[],
                                          ad_real w[])
@@ -235,6 +239,7 @@ static inline void adx_lapack_eigen_second_row(const adx_lapack_call *c,
     adx_lapack_add_mirrored(n, M, xbd);
 }
 
+// Abd, as above; NaN where it cannot be told.
 static inline void adx_lapack_eigen_second(const adx_lapack_call *c,
                                            const adx_lapack_moving *at,
                                            ad_real w[])

@@ -85,6 +85,8 @@ static inline bool adx_lapack_is_dependent(const adx_lapack_call *c)
     return false;
 }
 
+// X = R^-1 (Q' B)top. What stands below it in Q' B, turned back by Q, is the
+// residual D.
 static inline const char *adx_lapack_lsq_value(adx_lapack_call *c,
                                                const ad_real x[], ad_real y[],
                                                ad_real w[])
@@ -168,6 +170,7 @@ static inline void adx_lapack_lsq_outer(const adx_lapack_call *c,
     adx_lapack_gemm("N", "T", m, n, c->k, -1, Bb, m, X, n, Ab, m);
 }
 
+// Bb and Ab, as above.
 static inline void adx_lapack_lsq_pull(const adx_lapack_call *c, size_t d,
                                        const ad_real yb[], ad_real xb[],
                                        ad_real w[])
@@ -211,6 +214,7 @@ static inline void adx_lapack_lsq_adjoints_moved(const adx_lapack_call *c,
     adx_lapack_add_top(c, at->d, -1, T, Ud);
 }
 
+// Adds Bbd = Ad W + Q (Ud; 0), and Abd = D Wd' + Dd W' - Bbd X' - Bb Xd'.
 static inline void adx_lapack_lsq_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])

@@ -129,6 +129,8 @@ static inline void adx_lapack_destroy(const void *saved)
     free(((const adx_lapack_call *)saved)->f);
 }
 
+// Computes the values at another point, and then what is asked for, with its
+// own factors.
 static inline bool adx_lapack_replay(const void *saved,
                                      const ad_external_point *at)
 {

@@ -60,6 +60,7 @@ static inline bool adx_lapack_no_diagonal(const adx_lapack_call *c)
     return zero && !(c->flags & ADREV_LAPACK_UNIT);
 }
 
+// Solves with one factor after the other, and keeps what each has made.
 static inline const char *adx_lapack_tri_value(adx_lapack_call *c,
                                                const ad_real x[], ad_real y[],
                                                ad_real w[])
@@ -160,6 +161,7 @@ static inline void adx_lapack_tri_pack(const adx_lapack_call *c, ad_real C[],
     adx_lapack_add_lower(c->n, C, p);
 }
 
+// Bb = V_0; Lb is the sum of those of all factors.
 static inline void adx_lapack_tri_pull(const adx_lapack_call *c, size_t d,
                                        const ad_real yb[], ad_real xb[],
                                        ad_real w[])
@@ -194,6 +196,7 @@ static inline void adx_lapack_tri_adjoints_moved(const adx_lapack_call *c,
     }
 }
 
+// The tangents of what tri_pull adds, as above.
 static inline void adx_lapack_tri_second(const adx_lapack_call *c,
                                          const adx_lapack_moving *at,
                                          ad_real w[])

@@ -272,6 +272,8 @@ typedef ad_status adx_pull_fn(const adx_stage *s, size_t m, const ad_rev y[],
                               ad_real dx[], const adx_captured *k,
                               ad_real da[]);
 
+// Adjoints of the stage's inputs x, and, added to da, of the numbers that it
+// captured.
 static ad_status adx_stage_pull(const adx_stage *s, size_t m, const ad_rev y[],
                                 const ad_real dy[], size_t n, const ad_rev x[],
                                 ad_real dx[], const adx_captured *k,

@@ -53,6 +53,7 @@ static bool adx_advance_scan(void *user, size_t s)
     return k->status == ADREV_OK;
 }
 
+// Gives everything back. It may not have been begun as a whole.
 static void adx_end_stepping(adx_stepping *k)
 {
     const ad_allocator *a = &k->scan->of.memory;
@@ -511,6 +512,8 @@ static bool adx_push_steps(adx_stepping *k, ad_real dy[])
     return true;
 }
 
+// A forward sweep: runs all steps once more from the first state, and carries
+// the tangents of the window.
 static bool adx_scan_pushforward(const void *saved, size_t n,
                                  const ad_real dx[], size_t m, ad_real dy[])
 {

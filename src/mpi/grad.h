@@ -273,6 +273,8 @@ static void adx_mpi_finish(adx_mpi_task *k, adx_mpi_row *row, double took,
         adx_mpi_rebalance(c, k->parts, took);
 }
 
+// Computes the parts of this rank, chunk by chunk, and in *all the sum over all
+// ranks.
 static ad_status adx_mpi_compute(adx_mpi_task *k, size_t chunks, ad_real **all)
 {
     const ad_allocator *memory = &k->c->memory;

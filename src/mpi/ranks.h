@@ -17,6 +17,7 @@ static void adx_mpi_free_requests(ad_mpi *c)
     }
 }
 
+// Frees the object alone: its communicators and messages are gone.
 static void adx_mpi_free_memory(ad_mpi *c)
 {
     const ad_allocator memory = c->memory;

@@ -202,6 +202,7 @@ static size_t adx_mpi_exchange_bytes(const adx_mpi_exchange *s)
     return sizeof *s + s->links * sizeof s->link[0];
 }
 
+// Sends all messages of an exchange before anything is received.
 static bool adx_mpi_send_links(adx_mpi_exchange *s, const ad_rev x[])
 {
     ad_mpi *c = s->c;

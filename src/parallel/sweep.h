@@ -213,6 +213,8 @@ typedef struct adx_jacobian {
     atomic_int status;          // the first failure
 } adx_jacobian;
 
+// Adjoints for one sweep, cleared: a buffer that an earlier sweep has given
+// back, or a new one. At most as many are made as threads sweep at once.
 static adx_buffer *adx_take_buffer(adx_jacobian *j)
 {
     const ad_allocator *a = &j->tape->allocator;
@@ -237,6 +239,8 @@ static void adx_give_buffer(adx_jacobian *j, adx_buffer *b)
     ADX_UNLOCK(&j->mutex);
 }
 
+// Sweeps call i of ad_parallel_jacobian: ADX_WIDEST rows, or columns. The rows
+// of J are different ones in each call, so nothing is shared but the status.
 static void adx_some_rows(size_t i, void *arg)
 {
     adx_jacobian *j = (adx_jacobian *)arg;

@@ -265,6 +265,7 @@ static inline ad_real *adx_cleared(ad_tape *t, size_t width, size_t floor)
     return p;
 }
 
+// Seeds the adjoints of y, sweeps back once, and reads those of x.
 ADX_NOINLINE static ad_status adx_pullback(ad_tape *t, size_t m,
                                            const ad_rev y[],
                                            const ad_real dy[], size_t n,

@@ -399,6 +399,9 @@ ADX_INLINE void adx_gather(ad_real tan[], size_t k, const adx_operand *op,
 }
 
 #ifdef ADX_LANES
+// Computes the tangents of value k in W directions. Plain products may be wrong
+// only where a result is not finite (a zero that meets an infinity); then the
+// sum is made again by the rule.
 ADX_INLINE void adx_gather_lanes(ad_real tan[], size_t k,
                                  const adx_operand *op, unsigned header,
                                  const size_t W)
