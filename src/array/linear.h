@@ -190,12 +190,15 @@ typedef struct adx_span {
 // adj are the adjoints that the ids name: those of a list, or else `id` and what
 // follows in steps. The sink may be one of them.
 #define ADX_EACH_ID(product)                                                \
-    do {                                                                    \
-        if (list != NULL)                                                   \
-            id = *list++;                                                   \
-        adj[id] += product;                                                 \
-        id += step;                                                         \
-    } while (--n > 0)
+    if (list == NULL)                                                       \
+        do {                                                                \
+            adj[id] += product;                                             \
+            id += step;                                                     \
+        } while (--n > 0);                                                  \
+    else                                                                    \
+        do                                                                  \
+            adj[*list++] += product;                                        \
+        while (--n > 0)
 
 // adj += c d
 ADX_INLINE void adx_add_scaled(size_t n, ad_real c, const ad_real d[],

@@ -16,7 +16,7 @@
  *           adx_pack_even_at adx_pack_even adx_is_constant adx_write_list
  *           adx_id adx_id_of adx_adjacent adx_recording adx_public_view
  *           adx_array_operation adx_tell_array adx_add_extended adx_set_result
- *           adx_put_results
+ *           adx_name_written adx_put_results
  * ========================================================================== */
 
 /* --- operands ------------------------------------------------------------ */
@@ -210,9 +210,12 @@ ADX_APART bool adx_in_order(size_t n, const ad_rev *x, ptrdiff_t inc,
                             uint32_t job, uint32_t seq, uint32_t step)
 {
     do {
-        if (x->job != job || x->seq != seq)
-            return false;
+        const uint32_t others = x->job;
+        const uint32_t id = x->seq;
         x += inc;
+        ADX_OPAQUE(x);          // or gcc reads one number after the other
+        if (others != job || id != seq)
+            return false;
         seq += step;
     } while (--n > 0);
     return true;
@@ -356,13 +359,12 @@ ADX_APART bool adx_has_variable(const adx_view *a)
 static adx_ids adx_classify(const adx_view *a)
 {
     static const adx_ids none;
-    adx_ids ids;
-    if (a->x == NULL || adx_view_size(a) == 0)
-        return none;
-    if (adx_find_spacing(a, &ids))
+    adx_ids ids;                // the only one, so that it is not copied
+    const bool any = a->x != NULL && adx_view_size(a) > 0;
+    if (any && adx_find_spacing(a, &ids))
         return ids;
     ids = none;
-    ids.listed = adx_has_variable(a);
+    ids.listed = any && adx_has_variable(a);
     return ids;
 }
 
@@ -437,10 +439,8 @@ ADX_INLINE bool adx_is_constant(const adx_ids *ids)
 
 // Writes the list, if there is one, and returns the end of it. A constant among
 // recorded numbers becomes the sink.
-static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
+ADX_APART uint32_t *adx_write_ids(const adx_view *a, adx_ids *ids, uint32_t *to)
 {
-    if (!ids->listed)
-        return to;
     const adx_view b = adx_lying(a);
     ids->list = to;
     for (size_t i = 0; i < b.rows; i++)
@@ -449,6 +449,12 @@ static uint32_t *adx_write_list(const adx_view *a, adx_ids *ids, uint32_t *to)
             *to++ = id == 0 ? (uint32_t)ADX_SINK : id;
         }
     return to;
+}
+
+ADX_INLINE uint32_t *adx_write_list(const adx_view *a, adx_ids *ids,
+                                    uint32_t *to)
+{
+    return ids->listed ? adx_write_ids(a, ids, to) : to;
 }
 
 // The id of number i of a row: of a matrix, adx_id_of.
@@ -574,6 +580,23 @@ static void adx_set_result(ad_rev *y, ad_real v, const adx_extended *e,
         adx_note_value(e->site, v);
     adx_name(y, v, e == NULL ? 0 : adx_compound(adx_now.job, e->first + i));
 }
+
+#if ADREV_FIXED
+// Gives n > 0 values that are written already their ids.
+ADX_INLINE void adx_name_written(const adx_extended *e, size_t n, ad_rev *y)
+{
+    const uint32_t job = e == NULL ? 0 : (uint32_t)adx_now.job;
+    const uint32_t step = e != NULL;
+    uint32_t seq = e == NULL ? 0 : (uint32_t)e->first;
+    do {
+        y->seq = seq;
+        y->job = job;
+        y++;
+        ADX_OPAQUE(y);
+        seq += step;
+    } while (--n > 0);
+}
+#endif
 
 // Makes every inc-th element of y a result, from result `first` on.
 static void adx_put_results(const adx_extended *e, size_t first, size_t n,

@@ -325,6 +325,10 @@ static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
     }
     if (!strides)
         row.loops(n, x, y, d);
+    if (!strides && !ADREV_COUNT && !ADREV_DEBUG && n > 0) {
+        adx_name_written(ADX_BASE(s), n, y);
+        return;
+    }
     for (size_t i = 0; i < n; i++, y += incy) {
         if (strides)
             row.loops(1, x, y, d);
