@@ -5813,7 +5813,7 @@ static ADX_UNUSED adx_workspace *adx_take_workspace(adx_spare *spare,
 
 // Keeps a workspace, in place of one that is kept.
 static ADX_UNUSED void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
-                               adx_workspace *work)
+                                          adx_workspace *work)
 {
     // release: pairs with the acquire in adx_take_workspace.
     adx_drop(a, atomic_exchange_explicit(spare, work, memory_order_acq_rel));
@@ -7720,7 +7720,7 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
 // Whether the compound ids of x are id, id + step ... The loop has no branch,
 // so it becomes a vector loop, which pays for long arrays.
 ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
-                          uint64_t step)
+                            uint64_t step)
 {
 #if ADX_WORDS
     uint64_t other = 0;
@@ -7800,7 +7800,7 @@ ADX_FAST bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
 
 // Whether x is one of the first `length` values of a segment.
 ADX_INLINE bool adx_is_early(const ad_rev *x, const adx_segment *s,
-                              uint32_t length)
+                             uint32_t length)
 {
 #if ADX_WORDS
     return adx_word(x) - adx_compound(s->job, (size_t)s->begin + 1) < length;
@@ -7876,8 +7876,8 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
 // What all queries check, for outputs y and inputs x. `missing`: another array
 // is NULL or impossible. Lengths are checked before anything is read.
 ADX_FAST ad_status adx_check_query(ad_tape *t, size_t m, const ad_rev y[],
-                                     size_t n, const ad_rev x[], bool missing,
-                                     bool *run)
+                                   size_t n, const ad_rev x[], bool missing,
+                                   bool *run)
 {
     ad_status status = ad_tape_status(t);
     *run = false;
@@ -10783,7 +10783,7 @@ ADX_INLINE ad_real adx_partial(const adx_span *s, size_t i)
 // The reverse sweep of one span in the fast case: one direction, adjacent ids,
 // and no factor that needs care. So every loop is a vector loop.
 static void adx_span_reverse(const adx_linear *s, const adx_span *p,
-                          const ad_real y[], ad_real x[])
+                             const ad_real y[], ad_real x[])
 {
     ad_real a = y[0] * p->scale;
     if (!s->each && p->d != NULL)
@@ -10801,7 +10801,7 @@ static void adx_span_reverse(const adx_linear *s, const adx_span *p,
 // The fast case of a span in which one number is the operand of all n results:
 // what all results contribute to it, as one sum.
 static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
-                                 const ad_real y[])
+                                    const ad_real y[])
 {
     return p->d == NULL ? adx_sum_scaled(s->n, p->scale, y)
                         : p->scale * adx_inner_product(s->n, p->d, y);
@@ -11661,7 +11661,7 @@ static void adx_column_reverse(const adx_product *s, ad_real adj[])
 
 // The general case: any number of directions, any ids.
 ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
-                                 size_t W, bool care)
+                                      size_t W, bool care)
 {
     const ad_real *from = &adj[s->e.first * W];
     size_t n = s->n;
@@ -12725,7 +12725,7 @@ static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 // the paths that cancel, or beside the largest slope along any input. Where
 // there is no gradient at all, it may also be small beside f.
 static bool adx_has_converged(const adx_probe *p, const adx_row *r, ad_real g,
-                        ad_real paths, ad_real most)
+                              ad_real paths, ad_real most)
 {
     ad_real size = adm_fabs(r->slope);
     ad_real error = ADX_SAFETY * r->error;
@@ -13214,7 +13214,7 @@ static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
 
 // Checks the output at hand along `count` inputs from j on.
 static void adx_check_output(adx_probe *p, size_t j, size_t count,
-                          ad_check_report *report)
+                             ad_check_report *report)
 {
     p->largest = 0;
     for (size_t i = 0; i < p->n; i++) {

@@ -1362,7 +1362,7 @@ typedef struct adx_picked {
 
 // The longest run at the beginning of the list.
 static adx_picked adx_find_run(const adx_writing *k, const uint32_t number[],
-                            size_t most)
+                               size_t most)
 {
     adx_picked r = { .number = number, .even = true, .narrow = true };
     long before = 0;
@@ -2955,7 +2955,7 @@ static bool adx_is_made_beside(const adx_writing *k, const adx_looped *f,
 // which is a variable then; or else from an array. What is carried into the
 // first iteration must itself be no local variable of the same loop.
 static adx_roll_read adx_access_of(const adx_writing *k, const adx_looped *f,
-                                int which, const adx_roll_box *b)
+                                   int which, const adx_roll_box *b)
 {
     uint32_t t[ADX_ROLL_DEPTH];
     uint32_t last = f->depth - 1;
@@ -3205,7 +3205,7 @@ static void adx_find_bounds(adx_roll_index *s)
 // index is no sum of steps has its rest in the table; what does not depend on it
 // stays linear.
 static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
-                                  const adx_roll_box *b, int which)
+                                      const adx_roll_box *b, int which)
 {
     adx_roll_index s = { .k = k, .leaf = f, .b = b, .which = which };
     uint32_t t[ADX_ROLL_DEPTH];
@@ -3619,7 +3619,7 @@ static void adx_note_constant(adx_writing *k, uint32_t x)
 
 // A number is read from memory, or by a statement of that part.
 static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
-                          bool memory)
+                         bool memory)
 {
     adx_rolled *r = k->rolled;
     if (!adx_is_result(k, x))
@@ -3721,7 +3721,7 @@ static void adx_say_walks(adx_writing *k, uint32_t item, const adx_roll_box *b)
 }
 
 static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                        uint32_t part, bool notes);
+                          uint32_t part, bool notes);
 
 // Does the items of a loop's body in their order: inner loops, and its own
 // statements.
@@ -3745,7 +3745,7 @@ static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
 
 // Writes a loop, piece by piece between its cuts; or only notes what it reads.
 static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                        uint32_t part, bool notes)
+                          uint32_t part, bool notes)
 {
     adx_text *t = k->text;
     const uint32_t level = b->depth;

@@ -1948,7 +1948,7 @@ static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
 // already. Constants get new numbers that follow one another, which costs
 // evaluations nothing. Any other list is gathered by an additional node.
 static adx_numbers adx_numbers_of(adx_program *p, const uint32_t list[],
-                              size_t rows, size_t cols)
+                                  size_t rows, size_t cols)
 {
     size_t n = rows * cols;
     adx_numbers r = { 0, (int32_t)cols, 1 };
@@ -1997,7 +1997,7 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
 // for. The others ask what an argument is, or which node made it, and in a
 // range that could differ from number to number.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
-                               adx_numbers x, adx_numbers y, adx_numbers z)
+                                 adx_numbers x, adx_numbers y, adx_numbers z)
 {
     int arity = adx_row_of(op)->arity;
     y = arity > 1 ? y : x;
@@ -2017,7 +2017,7 @@ static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
 }
 
 static adx_numbers adx_emit_each2(adx_program *p, size_t n, uint32_t op,
-                                adx_numbers x, adx_numbers y)
+                                  adx_numbers x, adx_numbers y)
 {
     return adx_emit_each(p, n, op, x, y, x);
 }
@@ -2408,8 +2408,8 @@ static uint32_t adx_argument(const adx_node *s, int i)
 // of 0 adds nothing; a partial of -1, or one that is itself a negation,
 // subtracts.
 static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
-                                     adx_numbers sum, adx_numbers d,
-                                     adx_numbers x)
+                                       adx_numbers sum, adx_numbers d,
+                                       adx_numbers x)
 {
     if (adx_is_single(&d) && (adx_is(p, d.base, 0)
                              || adx_is(p, d.base, -ADX_K(0.0))))
@@ -2460,7 +2460,7 @@ static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
 // Returns partial i of the operations of an array node, a range of e->n
 // numbers.
 static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
-                                 const adx_many *e, int i)
+                                   const adx_many *e, int i)
 {
     const adx_numbers arg[3] = { adx_argument_range(k, e, 0),
                                adx_argument_range(k, e, 1),
@@ -2474,7 +2474,7 @@ static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
 // Returns the partials of a Euclidean length v with respect to its operands x:
 // x/v.
 static adx_numbers adx_cosines_in(adx_making *k, const adx_node *s,
-                                const adx_many *e)
+                                  const adx_many *e)
 {
     return adx_emit_each2(k->to, e->k, ADX_OP_cosine,
                           adx_argument_range(k, e, 0),
@@ -2826,7 +2826,7 @@ static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
 // already, one array node does the addition. Else the numbers are added one by
 // one, so that an adjoint that gets its first term needs no addition.
 static void adx_add_vector(adx_making *k, size_t n, const adx_numbers *x,
-                        adx_numbers y, const bool moved[])
+                           adx_numbers y, const bool moved[])
 {
     adx_numbers sum;
     bool all = n > 1 && !adx_is_single(x);
@@ -3935,7 +3935,7 @@ static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 
 // Makes exp(x - max x), with which logsumexp and softmax begin.
 static adx_numbers adx_record_weights(adx_program *p, size_t n, adx_numbers x,
-                                    uint32_t *most)
+                                      uint32_t *most)
 {
     *most = adx_emit_fold(p, ADX_MANY_most, n, x);
     return adx_emit_each2(p, n, ADX_OP_weight, x, adx_single(*most));
@@ -3959,7 +3959,7 @@ static adx_numbers adx_record_softmax(adx_program *p, size_t n, adx_numbers x)
 }
 
 static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
-                                   adx_numbers y)
+                                     adx_numbers y)
 {
     adx_numbers d = adx_emit_each2(p, n, ADREV_OP_sub, x, y);
     adx_numbers square = adx_emit_each2(p, n, ADREV_OP_mul, d, d);
@@ -3990,7 +3990,7 @@ static adx_numbers adx_record_product(adx_program *p, size_t m, size_t k,
 }
 
 static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
-                                 adx_numbers x, adx_numbers y)
+                                   adx_numbers x, adx_numbers y)
 {
     return adx_emit_each2(p, n, ADREV_OP_add,
                           adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);
@@ -5845,7 +5845,7 @@ typedef struct adx_lent {
 } adx_lent;
 
 static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
-                          adx_lent *lent)
+                            adx_lent *lent)
 {
     size_t most = SIZE_MAX / 4 / sizeof(ad_rev);
     lent->x = n > most || m > most ? NULL
@@ -6051,7 +6051,7 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 // since it may have been given such a NaN. Returns the node at which the replay
 // stopped, or NULL.
 static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
-                               size_t parts, const adx_given given[])
+                                     size_t parts, const adx_given given[])
 {
     const adx_node *stopped = NULL;
     for (int careful = 0; careful < 2; careful++) {
@@ -9901,7 +9901,7 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
 // Finds the places of all entries in the solver's matrix. If an entry has no
 // place there, missing[] says which.
 static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
-                                     size_t missing[])
+                                    size_t missing[])
 {
     const ad_export *e = l->e;
     memset(l->mark, 0, adx_across(e) * sizeof *l->mark);

@@ -1012,7 +1012,7 @@ static ad_status adx_first_run(adx_checkpoint *c,
 // Makes room behind the inputs for the captured numbers, whose number is known
 // now.
 static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
-                                const adx_captured *k)
+                                   const adx_captured *k)
 {
     size_t room = n;
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);
@@ -3163,8 +3163,8 @@ ADX_INLINE bool adx_lean_primal(const adx_lean *r, bool compiled,
 // Computes the adjoints dx of the inputs of a step from its weights. False: the
 // function cannot do this step.
 ADX_INLINE bool adx_lean_pullback(const adx_lean *r, bool compiled,
-                              const ad_real x[], const ad_real w[],
-                              const ad_real handed[], ad_real dx[])
+                                  const ad_real x[], const ad_real w[],
+                                  const ad_real handed[], ad_real dx[])
 {
     const adx_scan *c = r->k->scan;
     const adx_evaluation *by = r->by;
@@ -3378,7 +3378,7 @@ ADX_INLINE size_t adx_run_primal(adx_lean *r, bool compiled, size_t s,
 // others are done one by one, and the adjoints of each are the weights of the
 // step before it.
 ADX_INLINE size_t adx_run_pullback(adx_lean *r, bool compiled, size_t from,
-                               size_t s)
+                                   size_t s)
 {
     const adx_stepping *k = r->k;
     const adx_scan *c = k->scan;

@@ -1015,7 +1015,7 @@ static void adx_wake(ad_pool *p)
 }
 
 static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
-                    size_t hi);
+                          size_t hi);
 
 // Runs a stolen range and tells the thread that waits for it.
 static void adx_run_stolen(adx_seat *s, adx_range *range)
@@ -1134,7 +1134,7 @@ static bool adx_idle(adx_seat *s, const adx_range *awaited, unsigned *turns)
 // run, whatever it pushed on the deque is gone again. So the newest item is
 // `upper`, or `upper` has been stolen and there is none.
 static void adx_run_range(adx_seat *s, ad_call_fn *call, void *arg, size_t lo,
-                    size_t hi)
+                          size_t hi)
 {
     if (hi - lo == 1) {
         call(lo, arg);

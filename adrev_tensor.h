@@ -1500,7 +1500,7 @@ static uint32_t adx_hash_of(const char *name, size_t length)
 
 // Returns the slot of a name: it holds its number, or 0.
 static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
-                             const char *name, size_t length)
+                               const char *name, size_t length)
 {
     size_t i = hash & (tree->slots - 1);
     for (; tree->slot[i] != 0; i = (i + 1) & (tree->slots - 1)) {
@@ -2006,7 +2006,7 @@ static void adx_read_map(adx_parser *p, uint32_t map)
 
 // Says what is wrong with the name at hand in a form.
 ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
-                        const adx_declared *d)
+                                 const adx_declared *d)
 {
     const adx_spot name = p->spot;
     if (index || (kind != ADX_FORM_OF_INDICES && d != NULL
@@ -3075,7 +3075,7 @@ static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
 
 // Computes to += c * from, for forms.
 static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
-                        const int64_t from[])
+                             const int64_t from[])
 {
     for (uint32_t i = 0; c != 0 && i <= s->vars; i++)
         to[i] = adx_whole_add(s->arena, to[i], c, from[i]);
@@ -6645,7 +6645,7 @@ static bool adx_count_entries(void *user, const int64_t x[], uint32_t var,
 // Writes down the points of a strip as entries, or its first one if the strip
 // is behind the list.
 static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
-                              int64_t count)
+                             int64_t count)
 {
     adx_entering *k = (adx_entering *)user;
     const adx_nest_level *level = k->list->nest->level + k->list->first;
@@ -7119,7 +7119,7 @@ static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
 
 // The key of a value, or that of one of its terms. False: no memory.
 static bool adx_make_value_key(ad_tensor *t, const adx_tensor_value *v,
-                         const adx_tensor_term *only, adx_value_key *key)
+                               const adx_tensor_term *only, adx_value_key *key)
 {
     uint32_t width = only != NULL ? only->set->width : 1;
     adx_key_writer w = { .ends = 1 + adx_open_of(t) };
@@ -7732,7 +7732,7 @@ static void adx_add_set_piece(adx_lowering *k, adx_set_pieces *to, adx_set *s)
 }
 
 static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
-                      bool negated, adx_set_pieces *to);
+                          bool negated, adx_set_pieces *to);
 
 // Returns the set with sign*form + c as a condition.
 static adx_set *adx_with_row(adx_lowering *k, const adx_set *s, uint32_t form,
@@ -8147,7 +8147,7 @@ static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
 
 // Marks the points of a set where conditions are true.
 static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
-                     const adx_to_join *todo, adx_bitmap *bits)
+                         const adx_to_join *todo, adx_bitmap *bits)
 {
     if (todo == NULL)
         adx_mark_joined(k, g, s, bits);
@@ -8276,7 +8276,7 @@ static void adx_split_member(adx_lowering *k, const adx_set *s,
 
 // The disjoint parts of a set where a condition is true; negated: false.
 static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
-                      bool negated, adx_set_pieces *to)
+                          bool negated, adx_set_pieces *to)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
     if (!adx_is_lowering(k))
@@ -8323,7 +8323,7 @@ static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
 // Returns the disjoint parts of a set where a condition is true. NULL: no
 // memory.
 static adx_set_pieces *adx_set_where(adx_lowering *k, const adx_set *s,
-                                 uint32_t node)
+                                     uint32_t node)
 {
     adx_set_pieces *to = ADX_GET(&k->t->arena, 1, adx_set_pieces);
     if (to == NULL)
@@ -11758,9 +11758,9 @@ static void adx_ask_maps(adx_gathering *s)
 // Returns the numbers at the places of a form, and how far apart they are:
 // where they lie, if that is the same from each to the next; or else in `room`.
 static const ad_real *adx_gather_numbers(const adx_gathering *s,
-                                     const adx_gather_form *f,
-                                     const ad_real *from, ad_real room[],
-                                     int64_t *step)
+                                         const adx_gather_form *f,
+                                         const ad_real *from, ad_real room[],
+                                         int64_t *step)
 {
     int64_t at[ADX_GATHER_MOST];
     *step = f->step;
@@ -12779,7 +12779,7 @@ static const adx_reads adx_no_reads = {
 
 // Returns where a term reads at the point x, and how far on along the strip.
 ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
-                              bool loop)
+                                  bool loop)
 {
     const adx_loop *l = e->loop;
     adx_reads r = adx_no_reads;
@@ -12793,7 +12793,7 @@ ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
 // Adds along a strip; `loop`: of the nest's innermost loop, which forms sums of
 // its own.
 ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
-                          ad_real *to, int64_t step, int64_t n, bool loop)
+                              ad_real *to, int64_t step, int64_t n, bool loop)
 {
     const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, to, step,
                                  r->from[0], r->step[0], r->from[1],
@@ -13368,7 +13368,7 @@ static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
 
 // Runs a step's function, in parts if threads can share them.
 static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
-                         uint32_t value)
+                          uint32_t value)
 {
     adx_coded_step s = { e, adx_tensor_value_at(e->t, value),
                          e->code->step[part][value],
@@ -13552,7 +13552,7 @@ static int adx_compare_entries(const adx_given_relation *g, uint32_t arity,
 
 // Sorts entries by merging, in room for twice as many.
 static void adx_sort_relation(const adx_given_relation *g, uint32_t arity,
-                             uint32_t *list, uint32_t *room)
+                              uint32_t *list, uint32_t *room)
 {
     size_t n = g->entries;
     for (size_t width = 1; width < n; width *= 2) {
@@ -13907,7 +13907,7 @@ static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
 
 // Whether a step of a bundle is needed.
 static bool adx_needs_bundle(const adx_evaluating *e, const uint32_t bundle[],
-                            uint32_t leader)
+                             uint32_t leader)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++)
         if (bundle[i] == leader && e->needed[i])
@@ -14428,7 +14428,7 @@ static void adx_spell_var(const adx_explainer *e, uint32_t v)
 // Writes times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what
 // is positive in it.
 static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
-                           int64_t times, bool positive)
+                            int64_t times, bool positive)
 {
     bool any = false;
     for (uint32_t i = 0; i < f->n; i++) {
@@ -14469,7 +14469,7 @@ static void adx_spell_form(const adx_explainer *e, int64_t form[])
 // what is negative on the other. If there are variables on the right only:
 // turned.
 static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
-                                bool zero)
+                                 bool zero)
 {
     const adx_sparse_form all = adx_all_of_form(e, form);
     bool left = false;
@@ -14698,7 +14698,7 @@ static void adx_spell_access(const adx_explainer *e, adx_access a)
 
 // Writes the product that a point adds, or the function that it is.
 static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
-                             const adx_tensor_term *term)
+                              const adx_tensor_term *term)
 {
     ad_real k = term->k < 0 ? -term->k : term->k;
     bool call = (v->kind == ADX_VALUE_OPERATION && v->op != ADREV_OP_div)
@@ -14726,7 +14726,7 @@ static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
 
 // Writes a term: what it sums over, its constant and its factors.
 static void adx_spell_term(const adx_explainer *e, const adx_tensor_value *v,
-                          const adx_tensor_term *term)
+                           const adx_tensor_term *term)
 {
     const char *sum = v->kind != ADX_VALUE_MOST ? "sum("
                     : v->op == ADREV_OP_min ? "minimum(" : "maximum(";
@@ -14881,7 +14881,7 @@ static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
 
 // Says how many numbers of a value a step writes, and in which box they lie.
 static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
-                             uint64_t written)
+                              uint64_t written)
 {
     uint64_t box = 1;
     adx_spell(e, "      writes ");
@@ -14912,7 +14912,7 @@ static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
 // Returns the least or largest value of a form, as far as the ranges of the
 // levels tell.
 static int64_t adx_extreme_spelt(const adx_explainer *e,
-                                const adx_sparse_form *f, bool most)
+                                 const adx_sparse_form *f, bool most)
 {
     int64_t sum = f->c;
     for (uint32_t i = 0; i < f->n; i++)
@@ -14923,7 +14923,7 @@ static int64_t adx_extreme_spelt(const adx_explainer *e,
 
 // Whether a bound of a level can be inside the range of its variable.
 static bool adx_is_bound_spelt(const adx_explainer *e, const adx_nest_level *l,
-                              const adx_set_check *b)
+                               const adx_set_check *b)
 {
     int64_t least = adx_extreme_spelt(e, &b->form, false);
     return b->k > 0 ? -least > b->k * l->low : least < -b->k * l->high;
@@ -15042,7 +15042,7 @@ static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
 
 // Writes k*x + form, with the variable of the level.
 static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
-                          const adx_sparse_form *f)
+                           const adx_sparse_form *f)
 {
     bool minus = f->n > 0 ? f->k[0] < 0 : f->c < 0;
     adx_spell(e, l->k < 0 ? "-" : "");
@@ -15647,7 +15647,7 @@ static void adx_collect(const adx_tensor_call *c, const adx_call_side *side,
 // Computes what is asked for, at the point of the recording or (x) another one;
 // add: xb is added to.
 static bool adx_run_at_point(adx_call_arrays *r, const ad_external_point *at,
-                         bool add)
+                             bool add)
 {
     const adx_tensor_call *c = r->c;
     const adx_call_side in = adx_inputs_of(c);
@@ -16982,7 +16982,7 @@ static bool adx_reads_within(const adx_bundling *k, uint32_t by,
 // Whether a step reads what its bundle has made only within the same run; note:
 // marks what it makes.
 static bool adx_fits_bundle(const adx_bundling *k, uint32_t value,
-                           const adx_outer *o, bool note)
+                            const adx_outer *o, bool note)
 {
     const adx_tensor_value *v = adx_tensor_value_at(k->f->t, value);
     const adx_pointwise *p = k->f->shape[value];
@@ -17736,7 +17736,7 @@ static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
 
 // Finds what a term of the value `by` reads there.
 static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
-                                  const adx_spot_of *at, adx_access from)
+                                      const adx_spot_of *at, adx_access from)
 {
     adx_number_read x =
         { ADX_IN_MEMORY, from.value, adx_indices_at(e, at, from) };
@@ -17749,8 +17749,8 @@ static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
 // Finds the numbers that a term reads, and writes the code that has to stand
 // before.
 static void adx_take_numbers(adx_emission *e, uint32_t by,
-                              const adx_spot_of *at,
-                              const adx_tensor_term *term, adx_numbers_read *to)
+                             const adx_spot_of *at,
+                             const adx_tensor_term *term, adx_numbers_read *to)
 {
     to->e = e;
     to->absorbs = term->absorbs;
@@ -20578,7 +20578,7 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
 
 // Returns the function of a step in a loaded library. NULL: it has none.
 static adx_tensor_step_fn *adx_step_in(void *library, int part,
-                                         uint32_t value)
+                                       uint32_t value)
 {
     char name[64];
     adx_tensor_step_fn *f;

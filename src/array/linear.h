@@ -244,7 +244,7 @@ ADX_INLINE ad_real adx_partial(const adx_span *s, size_t i)
 // The reverse sweep of one span in the fast case: one direction, adjacent ids,
 // and no factor that needs care. So every loop is a vector loop.
 static void adx_span_reverse(const adx_linear *s, const adx_span *p,
-                          const ad_real y[], ad_real x[])
+                             const ad_real y[], ad_real x[])
 {
     ad_real a = y[0] * p->scale;
     if (!s->each && p->d != NULL)
@@ -262,7 +262,7 @@ static void adx_span_reverse(const adx_linear *s, const adx_span *p,
 // The fast case of a span in which one number is the operand of all n results:
 // what all results contribute to it, as one sum.
 static ad_real adx_span_reverse_one(const adx_linear *s, const adx_span *p,
-                                 const ad_real y[])
+                                    const ad_real y[])
 {
     return p->d == NULL ? adx_sum_scaled(s->n, p->scale, y)
                         : p->scale * adx_inner_product(s->n, p->d, y);

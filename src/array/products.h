@@ -99,7 +99,7 @@ static void adx_column_reverse(const adx_product *s, ad_real adj[])
 
 // The general case: any number of directions, any ids.
 ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
-                                 size_t W, bool care)
+                                      size_t W, bool care)
 {
     const ad_real *from = &adj[s->e.first * W];
     size_t n = s->n;

@@ -97,7 +97,7 @@ static bool adx_sort_assembled(adx_assembled *s, adx_unsorted *u, size_t rows,
 // Makes the programs of the elements' matrices, and counts contributions, and
 // the most entries that these can be.
 static ad_status adx_count_assembled(ad_assembly *a, bool hessian, size_t *all,
-                                   size_t *most)
+                                     size_t *most)
 {
     *all = *most = 0;
     for (size_t i = 0; i < a->kinds; i++) {

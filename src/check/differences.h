@@ -209,7 +209,7 @@ static ad_real adx_allowed(const adx_row *r, ad_real g, ad_real paths)
 // the paths that cancel, or beside the largest slope along any input. Where
 // there is no gradient at all, it may also be small beside f.
 static bool adx_has_converged(const adx_probe *p, const adx_row *r, ad_real g,
-                        ad_real paths, ad_real most)
+                              ad_real paths, ad_real most)
 {
     ad_real size = adm_fabs(r->slope);
     ad_real error = ADX_SAFETY * r->error;

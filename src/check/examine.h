@@ -346,7 +346,7 @@ static ad_status adx_differentiate(adx_probe *p, ad_check_report *report)
 
 // Checks the output at hand along `count` inputs from j on.
 static void adx_check_output(adx_probe *p, size_t j, size_t count,
-                          ad_check_report *report)
+                             ad_check_report *report)
 {
     p->largest = 0;
     for (size_t i = 0; i < p->n; i++) {

@@ -125,7 +125,7 @@ static bool adx_is_made_beside(const adx_writing *k, const adx_looped *f,
 // which is a variable then; or else from an array. What is carried into the
 // first iteration must itself be no local variable of the same loop.
 static adx_roll_read adx_access_of(const adx_writing *k, const adx_looped *f,
-                                int which, const adx_roll_box *b)
+                                   int which, const adx_roll_box *b)
 {
     uint32_t t[ADX_ROLL_DEPTH];
     uint32_t last = f->depth - 1;
@@ -375,7 +375,7 @@ static void adx_find_bounds(adx_roll_index *s)
 // index is no sum of steps has its rest in the table; what does not depend on it
 // stays linear.
 static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
-                                  const adx_roll_box *b, int which)
+                                      const adx_roll_box *b, int which)
 {
     adx_roll_index s = { .k = k, .leaf = f, .b = b, .which = which };
     uint32_t t[ADX_ROLL_DEPTH];

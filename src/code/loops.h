@@ -207,7 +207,7 @@ static void adx_note_constant(adx_writing *k, uint32_t x)
 
 // A number is read from memory, or by a statement of that part.
 static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
-                          bool memory)
+                         bool memory)
 {
     adx_rolled *r = k->rolled;
     if (!adx_is_result(k, x))
@@ -309,7 +309,7 @@ static void adx_say_walks(adx_writing *k, uint32_t item, const adx_roll_box *b)
 }
 
 static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                        uint32_t part, bool notes);
+                          uint32_t part, bool notes);
 
 // Does the items of a loop's body in their order: inner loops, and its own
 // statements.
@@ -333,7 +333,7 @@ static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
 
 // Writes a loop, piece by piece between its cuts; or only notes what it reads.
 static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                        uint32_t part, bool notes)
+                          uint32_t part, bool notes)
 {
     adx_text *t = k->text;
     const uint32_t level = b->depth;

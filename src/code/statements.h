@@ -228,7 +228,7 @@ typedef struct adx_picked {
 
 // The longest run at the beginning of the list.
 static adx_picked adx_find_run(const adx_writing *k, const uint32_t number[],
-                            size_t most)
+                               size_t most)
 {
     adx_picked r = { .number = number, .even = true, .narrow = true };
     long before = 0;

@@ -84,7 +84,7 @@ static void adx_add_one(adx_making *k, uint32_t x, uint32_t y,
 // already, one array node does the addition. Else the numbers are added one by
 // one, so that an adjoint that gets its first term needs no addition.
 static void adx_add_vector(adx_making *k, size_t n, const adx_numbers *x,
-                        adx_numbers y, const bool moved[])
+                           adx_numbers y, const bool moved[])
 {
     adx_numbers sum;
     bool all = n > 1 && !adx_is_single(x);

@@ -273,8 +273,8 @@ static uint32_t adx_argument(const adx_node *s, int i)
 // of 0 adds nothing; a partial of -1, or one that is itself a negation,
 // subtracts.
 static adx_numbers adx_accumulate_each(adx_program *p, size_t n, bool *any,
-                                     adx_numbers sum, adx_numbers d,
-                                     adx_numbers x)
+                                       adx_numbers sum, adx_numbers d,
+                                       adx_numbers x)
 {
     if (adx_is_single(&d) && (adx_is(p, d.base, 0)
                              || adx_is(p, d.base, -ADX_K(0.0))))
@@ -325,7 +325,7 @@ static adx_numbers adx_argument_range(adx_making *k, const adx_many *s, int i)
 // Returns partial i of the operations of an array node, a range of e->n
 // numbers.
 static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
-                                 const adx_many *e, int i)
+                                   const adx_many *e, int i)
 {
     const adx_numbers arg[3] = { adx_argument_range(k, e, 0),
                                adx_argument_range(k, e, 1),
@@ -339,7 +339,7 @@ static adx_numbers adx_partials_in(adx_making *k, const adx_node *s,
 // Returns the partials of a Euclidean length v with respect to its operands x:
 // x/v.
 static adx_numbers adx_cosines_in(adx_making *k, const adx_node *s,
-                                const adx_many *e)
+                                  const adx_many *e)
 {
     return adx_emit_each2(k->to, e->k, ADX_OP_cosine,
                           adx_argument_range(k, e, 0),

@@ -212,7 +212,7 @@ static bool adx_all_fixed(const adx_program *p, const uint32_t list[],
 // already. Constants get new numbers that follow one another, which costs
 // evaluations nothing. Any other list is gathered by an additional node.
 static adx_numbers adx_numbers_of(adx_program *p, const uint32_t list[],
-                              size_t rows, size_t cols)
+                                  size_t rows, size_t cols)
 {
     size_t n = rows * cols;
     adx_numbers r = { 0, (int32_t)cols, 1 };
@@ -261,7 +261,7 @@ static bool adx_is_one(const adx_program *p, const adx_numbers *r)
 // for. The others ask what an argument is, or which node made it, and in a
 // range that could differ from number to number.
 static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
-                               adx_numbers x, adx_numbers y, adx_numbers z)
+                                 adx_numbers x, adx_numbers y, adx_numbers z)
 {
     int arity = adx_row_of(op)->arity;
     y = arity > 1 ? y : x;
@@ -281,7 +281,7 @@ static adx_numbers adx_emit_each(adx_program *p, size_t n, uint32_t op,
 }
 
 static adx_numbers adx_emit_each2(adx_program *p, size_t n, uint32_t op,
-                                adx_numbers x, adx_numbers y)
+                                  adx_numbers x, adx_numbers y)
 {
     return adx_emit_each(p, n, op, x, y, x);
 }

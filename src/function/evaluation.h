@@ -49,7 +49,7 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 // since it may have been given such a NaN. Returns the node at which the replay
 // stopped, or NULL.
 static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
-                               size_t parts, const adx_given given[])
+                                     size_t parts, const adx_given given[])
 {
     const adx_node *stopped = NULL;
     for (int careful = 0; careful < 2; careful++) {

@@ -441,7 +441,7 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
 // Finds the places of all entries in the solver's matrix. If an entry has no
 // place there, missing[] says which.
 static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
-                                     size_t missing[])
+                                    size_t missing[])
 {
     const ad_export *e = l->e;
     memset(l->mark, 0, adx_across(e) * sizeof *l->mark);

@@ -212,7 +212,7 @@ typedef struct adx_lent {
 } adx_lent;
 
 static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
-                          adx_lent *lent)
+                            adx_lent *lent)
 {
     size_t most = SIZE_MAX / 4 / sizeof(ad_rev);
     lent->x = n > most || m > most ? NULL

@@ -199,7 +199,7 @@ static adx_numbers adx_view_range(adx_recorder *r, const ad_array_view *v)
 
 // Makes exp(x - max x), with which logsumexp and softmax begin.
 static adx_numbers adx_record_weights(adx_program *p, size_t n, adx_numbers x,
-                                    uint32_t *most)
+                                      uint32_t *most)
 {
     *most = adx_emit_fold(p, ADX_MANY_most, n, x);
     return adx_emit_each2(p, n, ADX_OP_weight, x, adx_single(*most));
@@ -223,7 +223,7 @@ static adx_numbers adx_record_softmax(adx_program *p, size_t n, adx_numbers x)
 }
 
 static adx_numbers adx_record_sqdist(adx_program *p, size_t n, adx_numbers x,
-                                   adx_numbers y)
+                                     adx_numbers y)
 {
     adx_numbers d = adx_emit_each2(p, n, ADREV_OP_sub, x, y);
     adx_numbers square = adx_emit_each2(p, n, ADREV_OP_mul, d, d);
@@ -254,7 +254,7 @@ static adx_numbers adx_record_product(adx_program *p, size_t m, size_t k,
 }
 
 static adx_numbers adx_record_axpy(adx_program *p, size_t n, adx_numbers a,
-                                 adx_numbers x, adx_numbers y)
+                                   adx_numbers x, adx_numbers y)
 {
     return adx_emit_each2(p, n, ADREV_OP_add,
                           adx_emit_each2(p, n, ADREV_OP_mul, a, x), y);

@@ -211,7 +211,7 @@ static ad_status adx_first_run(adx_checkpoint *c,
 // Makes room behind the inputs for the captured numbers, whose number is known
 // now.
 static bool adx_extend_by_captured(const ad_allocator *a, ad_rev **in, size_t n,
-                                const adx_captured *k)
+                                   const adx_captured *k)
 {
     size_t room = n;
     return adx_extend(a, (void **)in, &room, n + k->n, sizeof **in);

@@ -39,26 +39,38 @@ ADX_API void ad_visit_reals(ad_visitor *v, size_t n, ad_real *plain,
         adx_check_reals(v, n, twin);
     if (v->adx_check || n == 0)
         return;
-    if (v->adx_work == ADX_TASK_INPUTS)
+    switch (v->adx_work) {
+    case ADX_TASK_INPUTS:
         (ad_inputs)(n, plain, twin);
-    else if (v->adx_work == ADX_TASK_CONSTANTS)
+        break;
+    case ADX_TASK_CONSTANTS:
         for (size_t i = 0; i < n; i++)
             twin[i] = adx_passive(plain[i]);
-    else if (v->adx_work == ADX_TASK_GATHER)
-        memcpy(v->adx_rev + at, twin, n * sizeof *twin);
-    else if (v->adx_work == ADX_TASK_SPREAD)
-        memcpy(twin, v->adx_rev + at, n * sizeof *twin);
-    else if (v->adx_work == ADX_TASK_PACK)
-        memcpy(v->adx_real + at, plain, n * sizeof *plain);
-    else if (v->adx_work == ADX_TASK_UNPACK)
-        memcpy(plain, v->adx_real + at, n * sizeof *plain);
-    else if (v->adx_work == ADX_TASK_VALUES)
+        break;
+    case ADX_TASK_VALUES:
         for (size_t i = 0; i < n; i++)
             plain[i] = twin[i].v;
-    else if (v->adx_work == ADX_TASK_ADJOINTS)
+        break;
+    case ADX_TASK_ADJOINTS:
         for (size_t i = 0; i < n; i++)
             plain[i] = twin[i].job == 0 ? 0
                      : *adx_derivative(v->adx_tape, v->adx_real, twin[i], 1);
+        break;
+    case ADX_TASK_GATHER:
+        memcpy(v->adx_rev + at, twin, n * sizeof *twin);
+        break;
+    case ADX_TASK_SPREAD:
+        memcpy(twin, v->adx_rev + at, n * sizeof *twin);
+        break;
+    case ADX_TASK_PACK:
+        memcpy(v->adx_real + at, plain, n * sizeof *plain);
+        break;
+    case ADX_TASK_UNPACK:
+        memcpy(plain, v->adx_real + at, n * sizeof *plain);
+        break;
+    case ADX_TASK_MAKE_REV: case ADX_TASK_MAKE_PLAIN: case ADX_TASK_COUNT:
+        break;                  // numbers of nodes that are made are 0 already
+    }
 }
 
 // Copies bytes that are not numbers.

@@ -19,7 +19,7 @@
 // Whether the compound ids of x are id, id + step ... The loop has no branch,
 // so it becomes a vector loop, which pays for long arrays.
 ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
-                          uint64_t step)
+                            uint64_t step)
 {
 #if ADX_WORDS
     uint64_t other = 0;
@@ -99,7 +99,7 @@ ADX_FAST bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
 
 // Whether x is one of the first `length` values of a segment.
 ADX_INLINE bool adx_is_early(const ad_rev *x, const adx_segment *s,
-                              uint32_t length)
+                             uint32_t length)
 {
 #if ADX_WORDS
     return adx_word(x) - adx_compound(s->job, (size_t)s->begin + 1) < length;
@@ -175,8 +175,8 @@ ADX_COLD static ad_status adx_check_open(ad_tape *t)
 // What all queries check, for outputs y and inputs x. `missing`: another array
 // is NULL or impossible. Lengths are checked before anything is read.
 ADX_FAST ad_status adx_check_query(ad_tape *t, size_t m, const ad_rev y[],
-                                     size_t n, const ad_rev x[], bool missing,
-                                     bool *run)
+                                   size_t n, const ad_rev x[], bool missing,
+                                   bool *run)
 {
     ad_status status = ad_tape_status(t);
     *run = false;

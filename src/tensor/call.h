@@ -220,7 +220,7 @@ static void adx_collect(const adx_tensor_call *c, const adx_call_side *side,
 // Computes what is asked for, at the point of the recording or (x) another one;
 // add: xb is added to.
 static bool adx_run_at_point(adx_call_arrays *r, const ad_external_point *at,
-                         bool add)
+                             bool add)
 {
     const adx_tensor_call *c = r->c;
     const adx_call_side in = adx_inputs_of(c);

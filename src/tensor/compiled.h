@@ -68,7 +68,7 @@ static void adx_say_entries(adx_tensor_file *k, adx_text *t, int part)
 
 // Returns the function of a step in a loaded library. NULL: it has none.
 static adx_tensor_step_fn *adx_step_in(void *library, int part,
-                                         uint32_t value)
+                                       uint32_t value)
 {
     char name[64];
     adx_tensor_step_fn *f;

@@ -215,7 +215,7 @@ static bool adx_count_entries(void *user, const int64_t x[], uint32_t var,
 // Writes down the points of a strip as entries, or its first one if the strip
 // is behind the list.
 static bool adx_note_entries(void *user, const int64_t x[], uint32_t var,
-                              int64_t count)
+                             int64_t count)
 {
     adx_entering *k = (adx_entering *)user;
     const adx_nest_level *level = k->list->nest->level + k->list->first;

@@ -36,7 +36,7 @@ static void adx_find_box(const adx_tensor_value *v, uint32_t dim, int64_t *low,
 
 // Says how many numbers of a value a step writes, and in which box they lie.
 static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
-                             uint64_t written)
+                              uint64_t written)
 {
     uint64_t box = 1;
     adx_spell(e, "      writes ");
@@ -67,7 +67,7 @@ static void adx_spell_written(const adx_explainer *e, const adx_tensor_value *v,
 // Returns the least or largest value of a form, as far as the ranges of the
 // levels tell.
 static int64_t adx_extreme_spelt(const adx_explainer *e,
-                                const adx_sparse_form *f, bool most)
+                                 const adx_sparse_form *f, bool most)
 {
     int64_t sum = f->c;
     for (uint32_t i = 0; i < f->n; i++)
@@ -78,7 +78,7 @@ static int64_t adx_extreme_spelt(const adx_explainer *e,
 
 // Whether a bound of a level can be inside the range of its variable.
 static bool adx_is_bound_spelt(const adx_explainer *e, const adx_nest_level *l,
-                              const adx_set_check *b)
+                               const adx_set_check *b)
 {
     int64_t least = adx_extreme_spelt(e, &b->form, false);
     return b->k > 0 ? -least > b->k * l->low : least < -b->k * l->high;
@@ -197,7 +197,7 @@ static void adx_spell_check(const adx_explainer *e, const adx_set_check *c)
 
 // Writes k*x + form, with the variable of the level.
 static void adx_spell_with(const adx_explainer *e, const adx_nest_level *l,
-                          const adx_sparse_form *f)
+                           const adx_sparse_form *f)
 {
     bool minus = f->n > 0 ? f->k[0] < 0 : f->c < 0;
     adx_spell(e, l->k < 0 ? "-" : "");

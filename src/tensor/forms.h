@@ -186,7 +186,7 @@ static void adx_read_map(adx_parser *p, uint32_t map)
 
 // Says what is wrong with the name at hand in a form.
 ADX_COLD static void adx_no_form(adx_parser *p, adx_form_kind kind, bool index,
-                        const adx_declared *d)
+                                 const adx_declared *d)
 {
     const adx_spot name = p->spot;
     if (index || (kind != ADX_FORM_OF_INDICES && d != NULL

@@ -246,9 +246,9 @@ static void adx_ask_maps(adx_gathering *s)
 // Returns the numbers at the places of a form, and how far apart they are:
 // where they lie, if that is the same from each to the next; or else in `room`.
 static const ad_real *adx_gather_numbers(const adx_gathering *s,
-                                     const adx_gather_form *f,
-                                     const ad_real *from, ad_real room[],
-                                     int64_t *step)
+                                         const adx_gather_form *f,
+                                         const ad_real *from, ad_real room[],
+                                         int64_t *step)
 {
     int64_t at[ADX_GATHER_MOST];
     *step = f->step;

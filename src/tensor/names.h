@@ -30,7 +30,7 @@ static uint32_t adx_hash_of(const char *name, size_t length)
 
 // Returns the slot of a name: it holds its number, or 0.
 static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
-                             const char *name, size_t length)
+                               const char *name, size_t length)
 {
     size_t i = hash & (tree->slots - 1);
     for (; tree->slot[i] != 0; i = (i + 1) & (tree->slots - 1)) {

@@ -118,7 +118,7 @@ static uint32_t adx_variable_of(adx_emission *e, const adx_int_table *table,
 
 // Finds what a term of the value `by` reads there.
 static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
-                                  const adx_spot_of *at, adx_access from)
+                                      const adx_spot_of *at, adx_access from)
 {
     adx_number_read x =
         { ADX_IN_MEMORY, from.value, adx_indices_at(e, at, from) };
@@ -131,8 +131,8 @@ static adx_number_read adx_operand_at(adx_emission *e, uint32_t by,
 // Finds the numbers that a term reads, and writes the code that has to stand
 // before.
 static void adx_take_numbers(adx_emission *e, uint32_t by,
-                              const adx_spot_of *at,
-                              const adx_tensor_term *term, adx_numbers_read *to)
+                             const adx_spot_of *at,
+                             const adx_tensor_term *term, adx_numbers_read *to)
 {
     to->e = e;
     to->absorbs = term->absorbs;

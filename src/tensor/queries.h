@@ -169,7 +169,7 @@ static int adx_compare_entries(const adx_given_relation *g, uint32_t arity,
 
 // Sorts entries by merging, in room for twice as many.
 static void adx_sort_relation(const adx_given_relation *g, uint32_t arity,
-                             uint32_t *list, uint32_t *room)
+                              uint32_t *list, uint32_t *room)
 {
     size_t n = g->entries;
     for (size_t width = 1; width < n; width *= 2) {
@@ -524,7 +524,7 @@ static const adx_tensor_code *adx_code_for(const adx_evaluating *e,
 
 // Whether a step of a bundle is needed.
 static bool adx_needs_bundle(const adx_evaluating *e, const uint32_t bundle[],
-                            uint32_t leader)
+                             uint32_t leader)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++)
         if (bundle[i] == leader && e->needed[i])

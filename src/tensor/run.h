@@ -281,7 +281,7 @@ static const adx_reads adx_no_reads = {
 
 // Returns where a term reads at the point x, and how far on along the strip.
 ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
-                              bool loop)
+                                  bool loop)
 {
     const adx_loop *l = e->loop;
     adx_reads r = adx_no_reads;
@@ -295,7 +295,7 @@ ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
 // Adds along a strip; `loop`: of the nest's innermost loop, which forms sums of
 // its own.
 ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
-                          ad_real *to, int64_t step, int64_t n, bool loop)
+                              ad_real *to, int64_t step, int64_t n, bool loop)
 {
     const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, to, step,
                                  r->from[0], r->step[0], r->from[1],
@@ -870,7 +870,7 @@ static void adx_call_coded_sums(adx_coded_step *s, ad_real *to)
 
 // Runs a step's function, in parts if threads can share them.
 static void adx_run_coded(const adx_evaluating *e, ad_tensor_part part,
-                         uint32_t value)
+                          uint32_t value)
 {
     adx_coded_step s = { e, adx_tensor_value_at(e->t, value),
                          e->code->step[part][value],

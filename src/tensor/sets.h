@@ -247,7 +247,7 @@ static int64_t adx_whole_add(adx_arena *arena, int64_t to, int64_t a, int64_t b)
 
 // Computes to += c * from, for forms.
 static void adx_add_multiple(const adx_set *s, int64_t to[], int64_t c,
-                        const int64_t from[])
+                             const int64_t from[])
 {
     for (uint32_t i = 0; c != 0 && i <= s->vars; i++)
         to[i] = adx_whole_add(s->arena, to[i], c, from[i]);

@@ -236,7 +236,7 @@ static void adx_write_term(adx_key_writer *w, const ad_tensor *t,
 
 // The key of a value, or that of one of its terms. False: no memory.
 static bool adx_make_value_key(ad_tensor *t, const adx_tensor_value *v,
-                         const adx_tensor_term *only, adx_value_key *key)
+                               const adx_tensor_term *only, adx_value_key *key)
 {
     uint32_t width = only != NULL ? only->set->width : 1;
     adx_key_writer w = { .ends = 1 + adx_open_of(t) };

@@ -186,7 +186,7 @@ static void adx_spell_var(const adx_explainer *e, uint32_t v)
 // Writes times*(c + sum k[i]*x[var[i]]), var NULL: x[i]; `positive`: only what
 // is positive in it.
 static void adx_spell_terms(const adx_explainer *e, const adx_sparse_form *f,
-                           int64_t times, bool positive)
+                            int64_t times, bool positive)
 {
     bool any = false;
     for (uint32_t i = 0; i < f->n; i++) {
@@ -227,7 +227,7 @@ static void adx_spell_form(const adx_explainer *e, int64_t form[])
 // what is negative on the other. If there are variables on the right only:
 // turned.
 static void adx_spell_comparison(const adx_explainer *e, int64_t form[],
-                                bool zero)
+                                 bool zero)
 {
     const adx_sparse_form all = adx_all_of_form(e, form);
     bool left = false;
@@ -456,7 +456,7 @@ static void adx_spell_access(const adx_explainer *e, adx_access a)
 
 // Writes the product that a point adds, or the function that it is.
 static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
-                             const adx_tensor_term *term)
+                              const adx_tensor_term *term)
 {
     ad_real k = term->k < 0 ? -term->k : term->k;
     bool call = (v->kind == ADX_VALUE_OPERATION && v->op != ADREV_OP_div)
@@ -484,7 +484,7 @@ static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
 
 // Writes a term: what it sums over, its constant and its factors.
 static void adx_spell_term(const adx_explainer *e, const adx_tensor_value *v,
-                          const adx_tensor_term *term)
+                           const adx_tensor_term *term)
 {
     const char *sum = v->kind != ADX_VALUE_MOST ? "sum("
                     : v->op == ADREV_OP_min ? "minimum(" : "maximum(";

@@ -36,7 +36,7 @@ static void adx_add_set_piece(adx_lowering *k, adx_set_pieces *to, adx_set *s)
 }
 
 static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
-                      bool negated, adx_set_pieces *to);
+                          bool negated, adx_set_pieces *to);
 
 // Returns the set with sign*form + c as a condition.
 static adx_set *adx_with_row(adx_lowering *k, const adx_set *s, uint32_t form,
@@ -451,7 +451,7 @@ static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
 
 // Marks the points of a set where conditions are true.
 static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
-                     const adx_to_join *todo, adx_bitmap *bits)
+                         const adx_to_join *todo, adx_bitmap *bits)
 {
     if (todo == NULL)
         adx_mark_joined(k, g, s, bits);
@@ -580,7 +580,7 @@ static void adx_split_member(adx_lowering *k, const adx_set *s,
 
 // The disjoint parts of a set where a condition is true; negated: false.
 static void adx_split_set(adx_lowering *k, const adx_set *s, uint32_t node,
-                      bool negated, adx_set_pieces *to)
+                          bool negated, adx_set_pieces *to)
 {
     const adx_tensor_node *n = adx_node_of(k, node);
     if (!adx_is_lowering(k))
@@ -627,7 +627,7 @@ static adx_set_pieces *adx_where_by_bits(adx_lowering *k, const adx_set *s,
 // Returns the disjoint parts of a set where a condition is true. NULL: no
 // memory.
 static adx_set_pieces *adx_set_where(adx_lowering *k, const adx_set *s,
-                                 uint32_t node)
+                                     uint32_t node)
 {
     adx_set_pieces *to = ADX_GET(&k->t->arena, 1, adx_set_pieces);
     if (to == NULL)
