@@ -679,6 +679,8 @@ static bool adx_has_long_runs(const adx_indices *at, size_t count)
     return !at->even && count > 0 && at->runs <= count / 8;
 }
 
+// Finds out how a column of indices lies: evenly spaced, in runs, or with
+// holes.
 static void adx_describe_indices(adx_indices *at, size_t count,
                                  const int32_t of[])
 {
@@ -723,6 +725,8 @@ static void adx_leave_fixed(const adx_element_kind *k, const bool fixed[],
               ? -1 : k->index[i];
 }
 
+// Copies the indices of a kind by columns: variables, parameters, results, and
+// once more the variables, where fixed ones are left out, for derivatives.
 static ad_status adx_fill_indices(ad_assembly *a, size_t kind,
                                   const ad_elements *from, const bool fixed[])
 {

@@ -1109,6 +1109,8 @@ static void adx_end_writing(adx_writing *k)
     adx_drop(a, k->home);
 }
 
+// Decides for each number whether it is used, and where the text has it. False:
+// no memory.
 static bool adx_begin_writing(adx_writing *k)
 {
     const adx_program *p = k->p;
@@ -2046,6 +2048,8 @@ static void adx_part_equal(adx_program *q, adx_node *was, bool used[])
 
 enum { ADX_CLASS_RESULT, ADX_CLASS_CONSTANT, ADX_CLASS_INPUT };
 
+// What kind of number x is: a result, a constant, or an element of one of the
+// arrays of inputs.
 static unsigned adx_class_of(const adx_writing *k, uint32_t x)
 {
     uint32_t at;
@@ -2146,6 +2150,8 @@ static uint64_t adx_symbol_hash(uint64_t symbol)
     return mixed ^ mixed >> 29;
 }
 
+// Takes the next symbol into the hash of the latest ones, which rolls on (Karp
+// & Rabin), and counts it if this hash has been met.
 static void adx_sample(adx_sampling *s, uint64_t symbol)
 {
     uint64_t *slot = &s->last[s->n++ % ADX_ROLL_WINDOW];
@@ -3078,6 +3084,7 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
         adx_add_cut(cuts, found[i]);
 }
 
+// Adds the cuts for all arguments of the statements within an item.
 static void adx_cut_within(const adx_writing *k, uint32_t item,
                            const adx_roll_box *b, uint32_t level,
                            adx_cuts *cuts)
@@ -7714,6 +7721,7 @@ static bool adx_is_within(adx_cache *k, size_t bytes, size_t limit)
         || adx_blame(k->report, ADREV_COMPILE_TOO_LONG, "", text);
 }
 
+// Opens the library. NULL: the report says why it cannot be loaded.
 static void *adx_load(adx_cache *k)
 {
     dlerror();                  // forgets errors of other calls
@@ -7764,6 +7772,7 @@ static bool adx_offers_code(void *library)
     return false;
 }
 
+// Makes the functions of a library those of fn, in place of earlier ones.
 static bool adx_take_library(ad_fn *fn, adx_cache *k, void *library)
 {
     if (!adx_offers_code(library))

@@ -5844,6 +5844,7 @@ typedef struct adx_lent {
     ad_rev *y;
 } adx_lent;
 
+// False: no memory, or impossible lengths.
 static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
                             adx_lent *lent)
 {
@@ -9032,6 +9033,8 @@ static adx_pattern *adx_publish_pattern(_Atomic(adx_pattern *) *at,
     return other;
 }
 
+// The pattern of a function's Jacobian or Hessian. Two threads may make it at
+// once; the first one to publish it wins.
 static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     adx_pattern *s = adx_published(&fn->pattern[hessian]);
@@ -9045,6 +9048,7 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
+// Copies the parts of a pattern that a caller asks for.
 static void adx_tell_entries(const adx_entries *g, size_t start[],
                              size_t row[], size_t column[])
 {

@@ -709,6 +709,8 @@ static bool adx_implicit_along(const adx_implicit_point *at,
     return e->xbd == NULL || adx_implicit_second(at, e, l, zd, r + c->n);
 }
 
+// Gives what is asked for at a point whose solution and factors are known, one
+// direction after another.
 static bool adx_implicit_at(const adx_implicit_point *at,
                             const ad_external_point *e, ad_real room[])
 {

@@ -3646,6 +3646,8 @@ static bool adx_get_adjoints(adx_stepping *k, size_t i, size_t from, size_t to)
 
 /* --- going on ------------------------------------------------------------- */
 
+// Gives up the functions that replay steps, so that the next range records its
+// own.
 static void adx_forget_functions(adx_stepping *k)
 {
     ad_replays *r = k->scan->replay.used;

@@ -1830,6 +1830,9 @@ static bool adx_mpi_exchange_slices(ad_mpi *c, const ad_real mine[], size_t n,
     return true;
 }
 
+// Each rank gets its slice of all nodes, adds them up in the tree's order, and
+// sends the sum to the others. So every rank moves 2 (ranks - 1) / ranks of the
+// numbers.
 static bool adx_mpi_sum_by_slices(ad_mpi *c, adx_mpi_row *row, ad_real all[])
 {
     size_t from;

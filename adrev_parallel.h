@@ -1218,6 +1218,8 @@ ADX_API ad_pool *ad_pool_new(unsigned threads)
 }
 #endif
 
+// Ends the threads, each of which leaves its loop when it sees `stop`, and
+// frees everything.
 static void adx_pool_end(ad_pool *p)
 {
     ad_allocator allocator = p->allocator;
@@ -1281,6 +1283,7 @@ ADX_API ad_status ad_pool_status(const ad_pool *p)
     return p == NULL ? ADREV_ENOTAPE : p->status;
 }
 
+// The thread gives its seat back, if it has one.
 static void adx_leave_pool(void)
 {
     ad_pool *p = adx_mine.pool;
@@ -2538,6 +2541,8 @@ static size_t adx_pieces(const ad_tape *t, size_t W)
     return ((t->rest.seq + 1) * W - 1) / ADX_ZEROS + 1;
 }
 
+// Clears piece i of the adjoints of all workers, which stand one after another
+// in the order of the list.
 static void adx_zero_piece(size_t i, void *arg)
 {
     const adx_zeroing *z = (const adx_zeroing *)arg;

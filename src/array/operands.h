@@ -419,6 +419,8 @@ static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
     return adx_even_at(a, ids, i);
 }
 
+// Packs all rows of a view whose ids are evenly spaced, as long as they are.
+// False: they are not.
 static bool adx_pack_even(const adx_view *a, const adx_ids *ids, ad_real to[],
                           ad_real *fault)
 {

@@ -248,6 +248,7 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
         adx_add_cut(cuts, found[i]);
 }
 
+// Adds the cuts for all arguments of the statements within an item.
 static void adx_cut_within(const adx_writing *k, uint32_t item,
                            const adx_roll_box *b, uint32_t level,
                            adx_cuts *cuts)

@@ -408,6 +408,7 @@ static bool adx_is_within(adx_cache *k, size_t bytes, size_t limit)
         || adx_blame(k->report, ADREV_COMPILE_TOO_LONG, "", text);
 }
 
+// Opens the library. NULL: the report says why it cannot be loaded.
 static void *adx_load(adx_cache *k)
 {
     dlerror();                  // forgets errors of other calls
@@ -458,6 +459,7 @@ static bool adx_offers_code(void *library)
     return false;
 }
 
+// Makes the functions of a library those of fn, in place of earlier ones.
 static bool adx_take_library(ad_fn *fn, adx_cache *k, void *library)
 {
     if (!adx_offers_code(library))

@@ -254,6 +254,8 @@ static void adx_end_writing(adx_writing *k)
     adx_drop(a, k->home);
 }
 
+// Decides for each number whether it is used, and where the text has it. False:
+// no memory.
 static bool adx_begin_writing(adx_writing *k)
 {
     const adx_program *p = k->p;

@@ -206,6 +206,8 @@ static void adx_part_equal(adx_program *q, adx_node *was, bool used[])
 
 enum { ADX_CLASS_RESULT, ADX_CLASS_CONSTANT, ADX_CLASS_INPUT };
 
+// What kind of number x is: a result, a constant, or an element of one of the
+// arrays of inputs.
 static unsigned adx_class_of(const adx_writing *k, uint32_t x)
 {
     uint32_t at;
@@ -306,6 +308,8 @@ static uint64_t adx_symbol_hash(uint64_t symbol)
     return mixed ^ mixed >> 29;
 }
 
+// Takes the next symbol into the hash of the latest ones, which rolls on (Karp
+// & Rabin), and counts it if this hash has been met.
 static void adx_sample(adx_sampling *s, uint64_t symbol)
 {
     uint64_t *slot = &s->last[s->n++ % ADX_ROLL_WINDOW];

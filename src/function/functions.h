@@ -211,6 +211,7 @@ typedef struct adx_lent {
     ad_rev *y;
 } adx_lent;
 
+// False: no memory, or impossible lengths.
 static bool adx_lend_arrays(const ad_allocator *a, size_t n, size_t m,
                             adx_lent *lent)
 {

@@ -280,6 +280,8 @@ static adx_pattern *adx_publish_pattern(_Atomic(adx_pattern *) *at,
     return other;
 }
 
+// The pattern of a function's Jacobian or Hessian. Two threads may make it at
+// once; the first one to publish it wins.
 static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
 {
     adx_pattern *s = adx_published(&fn->pattern[hessian]);
@@ -293,6 +295,7 @@ static ad_status adx_pattern_of(ad_fn *fn, bool hessian, adx_pattern **out)
     return ADREV_OK;
 }
 
+// Copies the parts of a pattern that a caller asks for.
 static void adx_tell_entries(const adx_entries *g, size_t start[],
                              size_t row[], size_t column[])
 {

@@ -264,6 +264,8 @@ ADX_API ad_pool *ad_pool_new(unsigned threads)
 }
 #endif
 
+// Ends the threads, each of which leaves its loop when it sees `stop`, and
+// frees everything.
 static void adx_pool_end(ad_pool *p)
 {
     ad_allocator allocator = p->allocator;
@@ -327,6 +329,7 @@ ADX_API ad_status ad_pool_status(const ad_pool *p)
     return p == NULL ? ADREV_ENOTAPE : p->status;
 }
 
+// The thread gives its seat back, if it has one.
 static void adx_leave_pool(void)
 {
     ad_pool *p = adx_mine.pool;

@@ -160,6 +160,8 @@ static size_t adx_pieces(const ad_tape *t, size_t W)
     return ((t->rest.seq + 1) * W - 1) / ADX_ZEROS + 1;
 }
 
+// Clears piece i of the adjoints of all workers, which stand one after another
+// in the order of the list.
 static void adx_zero_piece(size_t i, void *arg)
 {
     const adx_zeroing *z = (const adx_zeroing *)arg;
