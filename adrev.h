@@ -2059,6 +2059,9 @@ struct ad_external_rule {
                           const ad_real dx[], size_t m, ad_real dy[]);
 };
 
+// Private copies have them only if they are defined: gcc warns otherwise.
+#if ADREV_FIXED < 2 || !defined ADREV_STATIC
+
 // Records the m results v, computed from x, as one statement with the user's
 // own derivative.
 //
@@ -2160,6 +2163,7 @@ ADX_API void ad_matmul_s(size_t m, size_t k, size_t n, const ad_rev *A,
 // (2,1) ...
 ADX_API void ad_trimatvec(size_t n, const ad_rev d[], const ad_rev l[],
                           const ad_rev x[], ad_rev y[]);
+#endif
 
 /* --- operation counts -------------------------------------------------------
  * With ADREV_COUNT: what the calling thread has computed on recorded numbers.

@@ -95,7 +95,7 @@ target() {
 }
 
 flags="-std=gnu11 -Wall -Wextra -Werror -ffp-contract=off $define -I$root
-    -DADREV_FIXED=1 -DADREV_STATIC -DADREV_IMPLEMENTATION -Wno-unused-function"
+    -DADREV_FIXED=1 -DADREV_STATIC -DADREV_IMPLEMENTATION"
 
 # write_code PROGRAM WRITE FILE: its model as C, by a program of the host;
 # WRITE_FORMULAS: its formulas
