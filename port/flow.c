@@ -810,6 +810,7 @@ bool flow_run(void)
     own_settle();
     types_conflicts();
     laters_check();
+    caches_check();
     globals_check();
     return true;
 }

@@ -19,6 +19,7 @@
  *   edges        edges from number to number
  *   steps        pointers that step from one member to the next
  *   later        what is decided when it is known what is active
+ *   caches       comparisons that ask whether a result may be used again
  *   globals      data at file scope, which other code may see
  *   inputs       which numbers are inputs and outputs
  *   calls        what flows in calls of functions that are not looked at
@@ -555,6 +556,7 @@ const node *unseen_call(void);          // of what is not seen; NULL: there is n
 void writes_find(void);
 bool data_changes(const node *d);       // static ones
 void globals_check(void);
+void caches_check(void);                // of results that are used again
 extern bool flow_reads;                 // numbers are read from a file
 
 /* === writing ============================================================== */

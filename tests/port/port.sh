@@ -356,9 +356,10 @@ looks() {                               # looks CASE: at the text of the twin
     done
 }
 
-own_functions() {                       # of all cases
+own_functions() {                       # of all cases: -G NAME ...
     # shellcheck disable=SC2046  # a list
-    sed -n 's|^// own: *||p' $(printf "$here/%s.c\n" $converted)
+    sed -n 's|^// own: *||p' $(printf "$here/%s.c\n" $converted) \
+        | tr -s ' ' '\n' | sed 's/^/-G /'
 }
 
 # build UNIT FLAGS: one file of all cases
@@ -409,10 +410,12 @@ compile() {
     generate $converted
     rm -f "$out/rev.log" "$out/fwd.log" "$out/rev.o" "$out/fwd.o"
     twins && return
+    set +f
     accompanied=$(cd "$out/rev" && grep -l '^#include "as_' ./*.h \
         | sed 's|^./||; s|\.h$||' | tr '\n' ' ')
+    [ -z "$accompanied" ] || rm "$out"/rev/as_*
+    set -f
     if [ -n "$accompanied" ]; then
-        rm "$out"/rev/as_*
         for name in $accompanied; do
             converted=$(echo " $converted " | sed "s/ $name / /")
         done
@@ -441,8 +444,7 @@ judge() {
     build plain "" plain \
         && { gcc -std=gnu11 $strict -c "$out/quad.c" -o "$out/quad.o" \
              > "$out/quad.log" 2>&1; } \
-        && objcopy -G port_plain $(printf ' -G %s' $(own_functions)) \
-            "$out/plain.o" \
+        && objcopy -G port_plain $(own_functions) "$out/plain.o" \
         && objcopy -G port_quad "$out/quad.o" \
         && $cc -std=gnu11 $strict $flags -I"$out" "$here/driver.c" \
             "$out/plain.o" "$out/quad.o" "$out/rev.o" "$out/fwd.o" \
