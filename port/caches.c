@@ -339,25 +339,131 @@ static copy *copies_in(node *n, const node *body, copy *list)
     return list;
 }
 
+static void refuse_use(const node *at)
+{
+    refuse(at, "compute it again", "a number is compared with one that "
+           "is kept from before: what was computed then has the derivatives of "
+           "then");
+}
+
 static void look_at_choices(node *n, const copy *copies)
 {
     if (n->kind == IfStmt || n->kind == ConditionalOperator
         || n->kind == SwitchStmt)
         for (const copy *c = copies; c != NULL; c = c->next)
             if (uses_again(n, c->at, &c->of))
-                refuse(n->kid[0], "compute it again", "a number is compared with "
-                       "one that is kept from before: what was computed then has "
-                       "the derivatives of then");
+                refuse_use(n->kid[0]);
     for (int i = 0; i < n->kids; i++)
         look_at_choices(n->kid[i], copies);
 }
 
+/* --- tables of several functions --------------------------------------------
+ * One function looks for a number among those that are kept, another one keeps
+ * it: both get it from the same variable.                                    */
+
+typedef struct link {           // a parameter gets the value of a variable
+    const node *parameter, *variable;
+    struct link *next;
+} link;
+
+static link *links;
+
+static void link_arguments(const node *n)
+{
+    const function *f = n->kind == CallExpr ? function_called(n) : NULL;
+    int at = 0;
+    for (int i = 0; f != NULL && i < f->decl->kids; i++) {
+        const node *p = f->decl->kid[i];
+        if (p->kind != ParmVarDecl || ++at >= n->kids)
+            continue;
+        const node *argument = base_node(n->kid[at]);
+        if (argument->kind == DeclRefExpr && is_number(argument)) {
+            link *l = take(sizeof *l);
+            *l = (link){ p, node_by_id(argument->ref), links };
+            links = l;
+        }
+    }
+    for (int i = 0; i < n->kids; i++)
+        link_arguments(n->kid[i]);
+}
+
+static bool comes_from(const node *d, const node *variable, int depth)
+{
+    if (d == variable)
+        return true;
+    for (const link *l = links; l != NULL && depth > 0; l = l->next)
+        if (l->parameter == d && comes_from(l->variable, variable, depth - 1))
+            return true;
+    return false;
+}
+
+static bool meet(const node *a, const node *b)
+{
+    for (const link *l = links; l != NULL; l = l->next)
+        if (comes_from(a, l->variable, MOST_DEPTH)
+            && comes_from(b, l->variable, MOST_DEPTH))
+            return true;
+    return false;
+}
+
+static const node *number_given(node *n)
+{
+    n = base_node(n);
+    const node *d = n->kind == DeclRefExpr && is_number(n) ? node_by_id(n->ref)
+        : NULL;
+    return d != NULL && d->kind == ParmVarDecl && d->ty != NULL
+        && holds_varied(d->ty) ? d : NULL;
+}
+
+static bool is_table(node *n)
+{
+    n = base_node(n);
+    return n->kind != DeclRefExpr && is_place(n) && is_number(n) && n->ty != NULL
+        && n->ty->kind == T_NUM;
+}
+
+static void look_for(node *n, const copy *all)
+{
+    const bool equal = n->kind == BinaryOperator && one_of(n->opcode, "== !=");
+    for (int i = 0; equal && i < 2; i++) {
+        const node *d = number_given(n->kid[i]);
+        if (d == NULL || !is_table(n->kid[1 - i]))
+            continue;
+        const num *in = num_root(base_node(n->kid[1 - i])->ty->num);
+        for (const copy *c = all; c != NULL; c = c->next) {
+            const node *from = number_given((node *)c->of.fresh);
+            if (from != NULL && from != d && is_table((node *)c->of.kept)
+                && num_root(c->of.kept->ty->num) == in && meet(d, from))
+                refuse_use(n);
+        }
+    }
+    for (int i = 0; i < n->kids; i++)
+        look_for(n->kid[i], all);
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+static bool is_looked_at(const function *f)
+{
+    return f->reached && f->body != NULL;
+}
+
 void caches_check(void)
 {
+    copy *all = NULL;
     for (function *f = functions; f != NULL; f = f->next)
-        if (f->reached && f->body != NULL) {
-            const copy *copies = copies_in(f->body, f->body, NULL);
-            if (copies != NULL)
-                look_at_choices(f->body, copies);
+        if (is_looked_at(f)) {
+            copy *copies = copies_in(f->body, f->body, NULL), *last = copies;
+            look_at_choices(f->body, copies);
+            while (last != NULL && last->next != NULL)
+                last = last->next;
+            if (last != NULL)
+                last->next = all, all = copies;
         }
+    for (function *f = functions; f != NULL && all != NULL; f = f->next)
+        if (is_looked_at(f))
+            link_arguments(f->body);
+    for (function *f = functions; f != NULL && all != NULL; f = f->next)
+        if (is_looked_at(f))
+            look_for(f->body, all);
 }
