@@ -415,6 +415,52 @@ static void see_cache(node *n)
         see_cache(n->kid[i]);
 }
 
+// A digit of a text, as in `s = 10 * s + (*p - '0')`: a number is read.
+static bool is_digit_of(const node *n)
+{
+    const node *zero = base_node(n->kid[1]);
+    return is(n->opcode, "-") && zero->kind == CharacterLiteral
+        && is(zero->value, "48");
+}
+
+// Of `x + m - m`, where m is so large that x is rounded to a whole number: the
+// derivative of the sum is 1, and that of rounding is 0.
+static double constant_of(const node *n, int depth);
+
+static double constant_named(const node *n, int depth)
+{
+    const node *d = node_by_id(n->ref);
+    const bool fixed = d != NULL && d->kind == VarDecl && d->init && d->kids
+        && (starts(d->type, "const ") || (d->parent != tree && !data_changes(d)));
+    return fixed && depth > 0 ? constant_of(d->kid[0], depth - 1) : 0;
+}
+
+static double constant_of(const node *n, int depth)
+{
+    n = base_node((node *)n);
+    if (n->kind == FloatingLiteral || n->kind == IntegerLiteral)
+        return strtod(text_copy(n->value), NULL);
+    if (n->kind == DeclRefExpr)
+        return constant_named(n, depth);
+    if (n->kind != BinaryOperator || !one_of(n->opcode, "* /"))
+        return 0;
+    const double a = constant_of(n->kid[0], depth);
+    const double b = constant_of(n->kid[1], depth);
+    return is(n->opcode, "*") ? a * b : b != 0 ? a / b : 0;
+}
+
+static void see_rounding(node *n, ty *sum)
+{
+    for (int i = 0; one_of(n->opcode, "+ -") && i < 2; i++) {
+        const double m = constant_of(n->kid[i], 2);
+        const double least = sum->single ? 0x1p22 : 0x1p51;
+        for (double power = least; power <= 4 * least; power *= 2)
+            if (m == power || m == 1.5 * power)
+                put_off(BYTES, n, sum, "a sum that rounds to a whole number, whose "
+                        "derivative is 0", "call rint");
+    }
+}
+
 static ty *see_binary(node *n)
 {
     ty *a, *b;
@@ -452,6 +498,9 @@ static ty *see_binary(node *n)
     ty *t = ty_of(n->type, n);
     flows(a, t);
     flows(b, t);
+    if (t->kind == T_NUM)
+        see_rounding(n, t);
+    flow_reads |= is_digit_of(n);
     return t;
 }
 
