@@ -246,19 +246,52 @@ static const char *conversion_of(const function *f)
     return b.at;
 }
 
+// A file that is not read, and has this word.
+static const translation *other_user(text name)
+{
+    for (int u = 0; u < unit_count; u++)
+        if (units[u].root == NULL) {
+            const text t = file_at(units[u].file)->text;
+            for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
+                const size_t next = skip_token(t, i);
+                if (same((text){ t.at + i, next - i }, name))
+                    return &units[u];
+                i = next;
+            }
+        }
+    return NULL;
+}
+
+// Data that only what is read can use: static ones, and with --whole others that
+// are defined here.
+static bool is_ours(const node *d)
+{
+    const bool whole = opt.whole && !is_static(d) && ty_changed(d->ty)
+        && !(is(d->storage, "extern") && !d->init);
+    const translation *other = whole ? other_user(d->name) : NULL;
+    if (other != NULL)
+        refuse(d->use ? d->use : d, "name that file on the command line", "%s may "
+               "use global data that get recorded numbers: %.*s",
+               base_name(other->path), (int)d->name.n, d->name.at);
+    return is_static(d) || whole;
+}
+
+static const char share_proposal[] = "make it static, or a parameter; or, if no "
+    "other file uses it, --whole";
+
 static void global_check(node *d)
 {
-    const bool local = is_static(d);
+    const bool local = is_ours(d);
     const bool constant = starts(d->type, "const ")
         || find(d->type, " const") < d->type.n;
 
     if (!is_inside(d->inside))
         return;
     if (!local && ty_changed(d->ty))
-        refuse(d, "make it static, or a parameter",
+        refuse(d, share_proposal,
                "recorded numbers in global data that other files see");
     if (!local && ty_changed(d->ty) && d->use != NULL)
-        refuse(d->use, "make it static, or a parameter",
+        refuse(d->use, share_proposal,
                "recorded numbers in global data that other files see: %.*s",
                (int)d->name.n, d->name.at);
     else if (!constant && d->outer_write && (local || ty_changed(d->ty)))

@@ -173,6 +173,69 @@ static void size_check(later *l)
                "elements", "the size of numbers, some of which are recorded");
 }
 
+/* A size that is computed before: `const size_t bytes = n * sizeof (double);`, and
+ * then malloc(bytes). It is one of the memory if it is used in such calls only. */
+
+static bool counts_bytes(const node *d)
+{
+    return d != NULL && d->kind == VarDecl && d->parent != tree
+        && d->storage.n == 0 && d->init && d->kids && d->ty != NULL
+        && d->ty->kind == T_OTHER && sizeof_in(d->kid[0]) != NULL;
+}
+
+static bool takes_bytes(const node *n)
+{
+    const node *p = n->parent;
+    for (; p->kind == ParenExpr || p->kind == ImplicitCastExpr
+           || (p->kind == BinaryOperator && one_of(p->opcode, "* +"));
+         p = p->parent)
+        continue;
+    if (p->kind != CallExpr)
+        return false;
+    const library_kind what = call_library(p).kind;
+    return what == L_ALLOC || what == L_COPY || what == L_SET || what == L_PLACE
+        || (what == L_NONE && gives_memory(function_called(p)));
+}
+
+// All uses of d give memory, or copy it.
+static bool only_bytes(const node *n, const node *d)
+{
+    if (n->kind == DeclRefExpr && n->ref == d->id)
+        return takes_bytes(n);
+    for (int i = 0; i < n->kids; i++)
+        if (!only_bytes(n->kid[i], d))
+            return false;
+    return true;
+}
+
+// The size in an argument: also that which a variable has got.
+static node *size_in(node *n, const function *in)
+{
+    if (n->kind == UnaryExprOrTypeTraitExpr)
+        return n;
+    node *d = n->kind == DeclRefExpr ? n->decl : NULL;
+    if (counts_bytes(d) && in != NULL && only_bytes(in->body, d))
+        return d->kid[0];
+    for (int i = 0; i < n->kids; i++) {
+        node *found = size_in(n->kid[i], in);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+// One variable, and memory of recorded numbers and of others.
+static void same_use(node *size, bool recorded)
+{
+    node *d = size->parent;
+    if (d->kind != VarDecl)
+        return;
+    if (d->counted && d->counted != (recorded ? 1u : 2u))
+        refuse(d, "compute one size for each", "the size of numbers, some of which "
+               "are recorded");
+    d->counted = recorded ? 1 : 2;
+}
+
 static void memory_check(later *l)
 {
     const library lib = call_library(l->at);
@@ -181,12 +244,22 @@ static void memory_check(later *l)
 
     while (of->kind == T_VOID && of->bound != NULL)
         of = of->bound;
-    for (int i = 1; i < l->at->kids; i++)
+    for (int i = 1; i < l->at->kids; i++) {
+        node *size = size_in(l->at->kid[i], l->in);
         sizes_known(l->at->kid[i]);
+        if (size == NULL)
+            continue;
+        sized = true;
+        sizes_known(size);
+        same_use(size, ty_changed(of));
+        if (!ty_changed(of))
+            continue;
+        sizes_named(size, of);
+        mixed |= sizes_mixed(size, of);
+    }
     if (!ty_changed(of))
         return;
     for (int i = 1; i < l->at->kids; i++) {
-        sized |= sizeof_in(l->at->kid[i]) != NULL;
         sizes_named(l->at->kid[i], of);
         mixed |= sizes_mixed(l->at->kid[i], of);
     }

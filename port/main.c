@@ -24,6 +24,7 @@ static const char usage[] =
 "  --check [--points K] [--seed S]\n"
 "                           runs twin and original\n"
 "  --set NAME=VALUE         of a whole number that the check passes\n"
+"  --whole                  no other file uses data of these, and of those of -p\n"
 "  --clang PROGRAM          the compiler whose front end reads the file\n"
 "  -p compile_commands.json flags of files, and more files\n"
 "  --depend FILE            writes a rule of make: what the header is made of\n"
@@ -56,11 +57,11 @@ static option option_of(const char *s)
     return o;
 }
 
-// NAME or NAME:COUNT, for which there is room.
+// NAME or NAME:COUNT.
 static bool take_option(option *list, int *count, const char *s)
 {
     const option o = option_of(s);
-    if (*count == MOST_OPTIONS || o.name.n == 0
+    if (o.name.n == 0
         || (o.count.n == 0 && s[o.name.n] == ':'))
         return false;
     list[(*count)++] = o;
@@ -91,8 +92,7 @@ static bool number_known(const char *s)
 static bool take_value(const char *name, const char *v)
 {
     if (strcmp(name, "--function") == 0)
-        return opt.entries < MOST_OPTIONS
-            && (opt.entry[opt.entries++] = text_of(v), true);
+        return opt.entry[opt.entries++] = text_of(v), true;
     if (strcmp(name, "--with") == 0 && strcmp(v, "all") == 0)
         return opt.all = true;
     if (strcmp(name, "--with") == 0)
@@ -111,7 +111,7 @@ static bool take_value(const char *name, const char *v)
         return opt.seed = (unsigned)atoi(v), true;
     if (strcmp(name, "--set") == 0) {
         const char *e = strchr(v, '=');
-        if (e == NULL || opt.sets == MOST_OPTIONS || e == v || e[1] == 0)
+        if (e == NULL || e == v || e[1] == 0)
             return false;
         opt.set[opt.sets++] = (setting){ .name = { v, (size_t)(e - v) },
                                          .value = text_of(e + 1) };
@@ -126,10 +126,19 @@ static bool take_value(const char *name, const char *v)
     return opt.out = v, true;
 }
 
+static void make_room(size_t arguments)
+{
+    opt.file = take(arguments * sizeof *opt.file);
+    opt.with = take(arguments * sizeof *opt.with);
+    opt.of = take(arguments * sizeof *opt.of);
+    opt.entry = take(arguments * sizeof *opt.entry);
+    opt.set = take(arguments * sizeof *opt.set);
+}
+
 // 0, or the status of wrong use.
 static int read_arguments(int argc, char **argv)
 {
-    opt.file = take((size_t)argc * sizeof *opt.file);
+    make_room((size_t)argc);
     for (int i = 1; i < argc; i++) {
         const char *s = argv[i];
         if (strcmp(s, "--") == 0) {
@@ -141,6 +150,8 @@ static int read_arguments(int argc, char **argv)
             opt.check = true;
         else if (strcmp(s, "--notes") == 0)
             opt.notes = true;
+        else if (strcmp(s, "--whole") == 0)
+            opt.whole = true;
         else if (has_value(s) && i + 1 == argc)
             return wrong("a value is missing", s);
         else if (has_value(s) && !take_value(s, argv[i + 1]))

@@ -207,6 +207,7 @@ typedef struct node {
     int item;                   // that writes it, counted from 1
     text prefix;                // of a twin, where two files have this name
     unsigned inside, outside;   // of data: marks of own.c
+    unsigned counted : 2;       // of bytes: 1 of recorded numbers, 2 of others
 } node;
 
 node *tree_read(int unit);      // of the JSON that has begun; NULL: not a tree
@@ -449,19 +450,17 @@ typedef struct setting {
     bool used;
 } setting;
 
-enum { MOST_OPTIONS = 64 };     // of one kind
-
 typedef struct options {
-    setting set[MOST_OPTIONS];
+    setting *set;
     int sets;
     const char *self;
     const char *out, *suffix, *number, *stubs, *commands, *clang, *depend;
     const char **file;
     int files;
-    option with[MOST_OPTIONS], of[MOST_OPTIONS];
-    text entry[MOST_OPTIONS];
+    option *with, *of;
+    text *entry;
     int withs, ofs, entries;
-    bool all, check, notes;
+    bool all, check, notes, whole;
     int points;
     unsigned seed;
     const char **flags;

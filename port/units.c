@@ -68,6 +68,18 @@ static text path_in(text folder, text path)
     return full ? text_of(full) : text_in(&b);
 }
 
+// Headers ask for what the processor has.
+static bool of_processor(text w)
+{
+    static const char *const some[] = { "-march=", "-msse", "-mssse", "-mavx",
+                                        "-mfma", "-mf16c", "-mbmi", "-mpopcnt",
+                                        "-mlzcnt" };
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        if (starts(w, some[i]))
+            return true;
+    return false;
+}
+
 // Flags that say how a file is read. Folders and files of some are of
 // `directory`.
 static void take_flags(translation *u, text *word, int n, text directory)
@@ -81,7 +93,7 @@ static void take_flags(translation *u, text *word, int n, text directory)
             add_flag(u, w);
             add_flag(u, next ? word[++i] : T(""));
         } else if (starts(w, "-D") || starts(w, "-U") || starts(w, "-std=")
-                   || starts(w, "-fno-builtin")) {
+                   || starts(w, "-fno-builtin") || of_processor(w)) {
             add_flag(u, w);
         }
         for (size_t k = 0; k < sizeof paths / sizeof *paths; k++) {

@@ -526,6 +526,37 @@ options() {
         '{ if (n < 100) exit(n % 2 ? 1 : 42); return x; }' > "$out/ends.c"
     works "what exits is not right" 2 "$port" "$out/ends.c" --function ends \
         --with x --check -o "$twin" -- -I"$root"
+    whole
+    many_functions
+}
+
+# Global data, where all files are given: one that is not read may use them, and
+# a function that is not converted may set them.
+whole() {
+    printf '%s\n' 'double shared; void share(double x) { shared = x * x; }' \
+        > "$out/shared.c"
+    printf '%s\n' 'extern double shared; void share(double x);' \
+        'double whole(double x) { share(x); return shared * x; }' > "$out/whole.c"
+    echo 'double user(void) { extern double shared; return shared; }' > "$out/user.c"
+    echo 'void setter(void) { extern double shared; shared = 2; }' >> "$out/whole.c"
+    set -- "$port" "$out/whole.c" "$out/shared.c" --function whole --with x
+    works "global data of several files" 1 "$@" -o "$out/none.h"
+    works "a function that sets them" 1 "$@" --whole -o "$out/none.h"
+    works "it is named" 0 grep -q 'convert setter' "$out/said_before"
+    sed -i /setter/d "$out/whole.c"
+    works "--whole" 0 "$@" --whole --check --points 2 -o "$twin" -- -I"$root"
+    works "a file that is not read" 1 "$@" "$out/user.c" --whole -o "$out/none.h"
+    works "it is named, too" 0 grep -q 'user.c may use' "$out/said_before"
+}
+
+# More functions than one would type.
+many_functions() {
+    awk -v last=70 'BEGIN { for (i = 0; i <= last; i++)
+        printf "double many%d(double x) { return x + %d; }\n", i, i }' > "$out/many.c"
+    # shellcheck disable=SC2046  # a list
+    works "many functions" 0 "$port" "$out/many.c" --with x -o "$out/many_ad.h" \
+        $(sed 's/double \(many[0-9]*\).*/--function \1/' "$out/many.c")
+    works "all of them" 0 grep -q 'many70_ad(' "$out/many_ad.h"
 }
 
 # What is written records what a port by hand records.
