@@ -53,9 +53,21 @@ static ty *see_memory(node *call, library l, ty **arg, int n)
     return result;
 }
 
+// What is not seen, and not of the system, may set global data.
+static bool sets_data(const node *call)
+{
+    const function *f = function_called(call);
+    const int at = f ? f->decl->loc.expanded.file : -1;
+    return f != NULL && f->body == NULL && at >= 0
+        && strncmp(file_at(at)->path, "/usr/", 5) != 0
+        && library_named(f->name).kind == L_NONE;
+}
+
 void see_printed(node *call, ty *arg, const char *why)
 {
     put_off(PRINTED, call, arg, why, "keep it in memory");
+    if (sets_data(call))
+        put_off(TOLD, call, arg, NULL, NULL);
     if (arg->kind != T_NUM)
         put_off(BYTES, call, arg, "recorded numbers are used as bytes",
                 "print their values");

@@ -358,6 +358,23 @@ static void wrapped_check(later *l)
                "function that looks into it");
 }
 
+static void or_any(ty *t, void *any)
+{
+    *(bool *)any |= !(t->quals & Q_CONST);
+}
+
+// Numbers that are read, and that any other file may set; NULL: there are none.
+static const node *shared_numbers(void)
+{
+    for (int i = 0; i < tree->kids; i++) {
+        const node *d = tree->kid[i];
+        if (d->kind == VarDecl && d->visited && d->use != NULL
+            && !is(d->storage, "static") && holds(d->ty, or_any))
+            return d;
+    }
+    return NULL;
+}
+
 void laters_check(void)
 {
     for (size_t i = 0; i < later_count; i++)
@@ -369,6 +386,12 @@ void laters_check(void)
             if (flow_reads && holds(l->type, or_varied))
                 refuse(l->at, l->proposal, "%s: numbers are written, and numbers "
                        "are read, perhaps the same ones", l->why);
+        } else if (l->kind == TOLD) {
+            const node *d = shared_numbers();
+            if (d != NULL && holds(l->type, or_varied))
+                refuse(l->at, "give its source, too", "a function whose source is "
+                       "not seen gets numbers, and may set %.*s", (int)d->name.n,
+                       d->name.at);
         } else if (l->kind == ODD_HERE) {
             if (holds(l->type, or_varied))
                 refuse(l->at, l->proposal, "%s", l->why);

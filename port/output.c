@@ -655,14 +655,22 @@ static void need_data(node *d)
         need_text(text_in(&pieces[count].text), d->unit);
 }
 
-// A function of the program that is called, unless a header declares it.
+// A function of the program that is called: one that stays its own, or one that
+// is not seen; of the C library a header says it.
+static bool is_called_there(const function *f)
+{
+    return f->own || (f->body == NULL && f->type != NULL && in_source(f->decl)
+                      && !f->decl->renamed && library_named(f->name).kind == L_NONE);
+}
+
+// Unless a header declares it.
 static void declare_own(const node *d, int order)
 {
     function *f = d->function;
     const node *body = body_of((node *)d);
     span s = span_of(d);
     piece p = { .order = order };
-    if (!f->own || !is_inside(f->inside) || f->announced)
+    if (!is_called_there(f) || !is_inside(f->inside) || f->announced)
         return;
     f->announced = true;
     if (header_declares(d))

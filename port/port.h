@@ -533,6 +533,7 @@ unsigned inside_mark(void);
 typedef enum later_kind {
     ODD,                // the function must have nothing recorded
     PRINTED,            // where numbers are read, too: they may come back
+    TOLD,               // the same, to a function that is not seen
     ODD_HERE,           // type: nothing that varies may get there
     WRAPPED,            // memory by a function of the program
     KEPT,               // static data: it must be written before it is read
