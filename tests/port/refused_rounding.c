@@ -9,7 +9,8 @@ static const double to_whole = 1.5 / DBL_EPSILON;
 
 double refused_rounding(const double *x)
 {
-    const double a = x[0] + 6755399441055744.0 - 6755399441055744.0; // refused: rounds to a whole number
+    const double big = 6755399441055744.0;
+    const double a = x[0] + big - big; // refused: rounds to a whole number
     const double b = x[1] + to_whole; // refused: rounds to a whole number
     double m = 4503599627370496.0;
     const double c = x[1] + m; // refused: rounds to a whole number
