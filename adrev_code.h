@@ -2111,12 +2111,13 @@ static uint64_t adx_ordered_symbol(const adx_writing *k, const adx_order *order,
                          : order->symbol[node];
 }
 
+// alike: what makes the output does not matter.
 static uint64_t adx_output_symbol(const adx_writing *k, const adx_rolled *r,
-                                  size_t output)
+                                  size_t output, bool alike)
 {
     uint32_t x = k->p->output[output];
     unsigned which = adx_class_of(k, x);
-    uint64_t leaf = which == ADX_CLASS_RESULT
+    uint64_t leaf = which == ADX_CLASS_RESULT && !alike
                   ? r->leaf_of[r->entry_of[k->p->from[x]]] : 0;
     bool second = output >= k->results->length[0];
     return (uint64_t)1 << 62 | leaf << 8 | (uint64_t)which << 1 | second;
@@ -2514,14 +2515,31 @@ static adx_rolled *adx_begin_rolled(const adx_writing *k)
     return r;
 }
 
+// Outputs that are in no loop yet, in whichever order they were computed: their
+// places in work become a table. As single statements they would be a C function
+// as long as they are many, which takes compilers a time that grows with the
+// square of that.
+static size_t adx_fold_alike(const adx_writing *k, adx_rolled *r,
+                             uint32_t *from, size_t n)
+{
+    for (size_t i = 0; i < n && !r->failed; i++) {
+        adx_item *s = &r->item[from[i]];
+        if (s->count == 1)
+            s->symbol = adx_output_symbol(k, r, r->entry[s->first], true);
+    }
+    return adx_fold(k->p->memory, r, from, n);
+}
+
 // Folds the statements of a sequence, from entry `begin` on, and makes their
 // leaves.
-static void adx_fold_entries(const ad_allocator *a, adx_rolled *r,
-                             size_t begin)
+static void adx_fold_entries(const adx_writing *k, adx_rolled *r, size_t begin)
 {
+    const ad_allocator *a = k->p->memory;
     uint32_t *from = r->root + r->roots;
     size_t n = adx_fold_again(a, r, from, r->entries - begin);
     static const adx_looped none = { .instances = 1 };
+    if (begin > 0 && !r->failed)
+        n = adx_fold_alike(k, r, from, n);
     for (size_t i = 0; i < n && !r->failed; i++)
         adx_make_leaves(a, r, from[i], &none);
     r->roots += n;
@@ -2553,7 +2571,7 @@ static void adx_roll_nodes(const adx_writing *k, adx_rolled *r,
     }
     r->nodes = r->entries;
     if (!r->failed)
-        adx_fold_entries(p->memory, r, 0);
+        adx_fold_entries(k, r, 0);
 }
 
 // The items of a program's nodes and outputs; without outputs if there are no
@@ -2569,9 +2587,9 @@ static adx_rolled *adx_roll(const adx_writing *k, const adx_order *order)
         adx_roll_nodes(k, r, order);
     for (size_t i = 0; i < p->outputs && !r->failed && r->loops > 0; i++)
         r->root[r->roots + i] =
-            adx_new_statement(a, r, adx_output_symbol(k, r, i), i);
+            adx_new_statement(a, r, adx_output_symbol(k, r, i, false), i);
     if (!r->failed && r->loops > 0)
-        adx_fold_entries(a, r, r->nodes);
+        adx_fold_entries(k, r, r->nodes);
     if (!r->failed)
         return r;
     adx_free_rolled(a, r);

@@ -26,7 +26,7 @@
 #include "adrev_petsc.h"
 #include "report.h"
 
-enum { MOST = 20, CORNERS = 3 };
+enum { MOST = 40, CORNERS = 3 };
 
 static const double load = 1.5;
 static int side;                    // points

@@ -77,6 +77,27 @@ static void bratu(const ad_rev *x, ad_rev *y, void *ctx)
     }
 }
 
+// A soap film over a square, a sum over triangles: entries of its Hessian are sums
+// that are computed in no order of theirs.
+static void film(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const int side = *(const int *)ctx;
+    const ad_rev frame = { 0 };
+    ad_rev s = { 0 };
+    for (int k = 0; k < 2 * (side + 1) * (side + 1); k++) {
+        const int odd = k % 2, to = odd ? 1 : -1;
+        const int i = k / 2 / (side + 1) - odd, j = k / 2 % (side + 1) - odd;
+        const bool row = i >= 0 && i < side, column = j >= 0 && j < side;
+        ad_rev at = row && column ? x[i * side + j] : frame;
+        ad_rev p = i + to < 0 || i + to >= side || !column
+                 ? at : ad_rec(ad_sub(x[(i + to) * side + j], at));
+        ad_rev q = j + to < 0 || j + to >= side || !row
+                 ? at : ad_rec(ad_sub(x[i * side + j + to], at));
+        ad_acc(&s, ad_sqrt(ad_add(1, ad_add(ad_sqr(p), ad_sqr(q)))));
+    }
+    y[0] = s;
+}
+
 static void burgers(const ad_rev *x, ad_rev *y, void *ctx)
 {
     const size_t n = *(const size_t *)ctx;
@@ -622,11 +643,30 @@ static void test_large(void)
     free_programs(p, N);
 }
 
+// Counts results that are written by a statement each. (A function of thousands
+// of them took gcc minutes.)
+static void count_lines(const char *text, size_t n, void *count)
+{
+    for (size_t i = 0; i + 7 < n; i++)
+        if (memcmp(text + i, "\n    H[", 7) == 0)
+            ++*(size_t *)count;
+}
+
+static void count_results(ad_fn *fn)
+{
+    const ad_c_options o = { .functions = ADREV_C_HESSIAN_SPARSE,
+                             .absorbing = true };
+    size_t count = 0;
+    CHECK(ad_fn_write_c(fn, &o, count_lines, &count, NULL) == ADREV_OK, "film");
+    CHECK(count < 20, "%zu results are statements", count);
+}
+
 // Small ones with all functions.
 static void test_small(void)
 {
     static size_t size[] = { 200, 400, 300, 150, 1000, 500 };
     static sample some = { 2000, 300 };
+    static int side = 12;
     const unsigned some_of = ADREV_C_VALUE | ADREV_C_GRADIENT | ADREV_C_HVP;
     program p[] = {
         { .name = "chain", .f = rosenbrock, .ctx = &size[0], .n = 200, .m = 1,
@@ -647,6 +687,8 @@ static void test_small(void)
           .split = 30, .functions = ALL },
         { .name = "kinds", .f = kinds, .ctx = &size[5], .n = 500, .m = 1,
           .functions = some_of },
+        { .name = "film", .f = film, .ctx = &side, .n = 144, .m = 1,
+          .functions = ADREV_C_HESSIAN_SPARSE },
     };
     enum { N = sizeof p / sizeof *p };
     begin_file();
@@ -654,6 +696,7 @@ static void test_small(void)
         write_program(&p[i]);
     end_file(p, N);
     CHECK(2 * p[6].bytes < p[6].unrolled, "growth: no loop of results");
+    count_results(p[9].fn);
     const bool few = ONE_IN(2) > 1;     // -O2 takes half a minute
     compile("gcc", few ? "-O1" : "-O2", p, N);
     if (!few && shell("command -v clang > /dev/null"))
