@@ -34,6 +34,7 @@ static int seen_close(int file)
 
 #include "check.h"
 #include "heap.h"
+#include "shell.h"
 
 static char top[64];            // of this test, for this user only
 static bool met[ADREV_COMPILE_COUNT];
@@ -77,7 +78,8 @@ static ad_status compiled(const ad_compile_options *options)
 
 static ad_status compiled_in(const char *cache)
 {
-    const ad_compile_options o = { .cache = cache, .flags = "-O0" };
+    const ad_compile_options o = { .compiler = quick_compiler(), .cache = cache,
+                                   .flags = "-O0" };
     return compiled(&o);
 }
 
@@ -285,7 +287,8 @@ static void compile_twice(const char *flag)
 {
     char flags[64];
     snprintf(flags, sizeof flags, "-O0 -D%s", flag);
-    const ad_compile_options o = { .cache = in("signals"), .flags = flags };
+    const ad_compile_options o = { .compiler = quick_compiler(),
+                                   .cache = in("signals"), .flags = flags };
     const ad_compile_options bad = { .cache = in("signals"),
                                      .flags = "-no-such-flag" };
     COMPILES(compiled(&o));
@@ -526,8 +529,8 @@ static void test_memory(void)
     const ad_fn_options options = { .allocator = &a };
     const ad_real at[2] = { 0.3, 0.7 };
     const ad_compile_options o = {
-        .cache = in("memory"), .flags = "-O0", .report = &report,
-        .functions = ADREV_C_VALUE
+        .compiler = quick_compiler(), .cache = in("memory"), .flags = "-O0",
+        .report = &report, .functions = ADREV_C_VALUE
     };
     ad_status s = ADREV_ENOMEM;
     for (size_t n = 0; s != ADREV_OK && n < 1000; n += 1 + n / 8) {

@@ -23,6 +23,7 @@
 #include "adrev_function.h"
 #include "adrev_tensor.h"
 #include "check.h"
+#include "shell.h"
 #include "tensor_bind.h"
 #include "tensor_code.h"
 
@@ -95,23 +96,29 @@ static void see_ways(const ad_tensor *t)
 static char top[] = "/tmp/adrev-machine-XXXXXX";
 static ad_compile_report report;
 
-#ifdef __SANITIZE_THREAD__      // it looks into the code, too
-#define QUICK "-O0 -ffp-contract=off -fsanitize=thread"
-#else
-#define QUICK "-O0 -ffp-contract=off"
-#endif
-
-static ad_status compile(ad_tensor *t, unsigned functions, const char *flags)
+static ad_status compile(ad_tensor *t, unsigned functions,
+                         const char *compiler, const char *flags)
 {
-    const ad_compile_options o = { .cache = top, .flags = flags,
-                                   .functions = functions, .report = &report };
+    const ad_compile_options o = { .compiler = compiler, .cache = top,
+                                   .flags = flags, .functions = functions,
+                                   .report = &report };
     return ad_tensor_compile(t, &o);
+}
+
+static ad_status compile_quickly(ad_tensor *t, unsigned functions)
+{
+#ifdef __SANITIZE_THREAD__      // it looks into the code, too
+    return compile(t, functions, "cc",
+                   "-O0 -ffp-contract=off -fsanitize=thread");
+#else
+    return compile(t, functions, quick_compiler(), "-O0 -ffp-contract=off");
+#endif
 }
 
 static void compiled(ad_tensor *t, unsigned functions, const char *what)
 {
     share(compile_shared ? SHARED_BACKWARDS : SHARED_BY_NOBODY);
-    ad_status s = compile(t, functions, QUICK);
+    ad_status s = compile_quickly(t, functions);
     share(SHARED_BY_NOBODY);
     CHECK(s == ADREV_OK && report.reason == ADREV_COMPILE_DONE
               && report.bytes > 0, "%s: %s: %s %s", what, ad_message(s),
@@ -190,7 +197,7 @@ static void test_texts(void)
             k = (k + 1) % CODE_SIZES;
         if (!open_pair(&p, text, code_sizes[k], (uint64_t)i, i % 2 == 0))
             return;
-        ad_status s = compile(p.t[0], 0, NULL);
+        ad_status s = compile(p.t[0], 0, NULL, NULL);
         CHECK(s == ADREV_OK, "%s: %s: %s", text, ad_message(s), report.text);
         compare(&p, text);
         close_pair(&p);
@@ -208,7 +215,7 @@ static void test_zeros(void)
     pair p;
     if (!open_pair(&p, text, 9, 1, false))
         return;
-    CHECK(compile(p.t[0], 0, NULL) == ADREV_OK, "%s", report.text);
+    CHECK(compile(p.t[0], 0, NULL, NULL) == ADREV_OK, "%s", report.text);
     compare(&p, text);
     close_pair(&p);
 }
@@ -220,7 +227,7 @@ static void test_hosted_in_parts(void)
     pair p;
     if (!open_pair(&p, text, 33, 1, false))
         return;
-    CHECK(compile(p.t[0], 0, NULL) == ADREV_OK, "%s", report.text);
+    CHECK(compile(p.t[0], 0, NULL, NULL) == ADREV_OK, "%s", report.text);
     compare(&p, text);
     close_pair(&p);
 }
@@ -576,7 +583,7 @@ static void test_unbound(void)
                      == ADREV_ESHAPE, "no text");
     CHECK(ad_tensor_new(&t, "in x[n]; out f = sum(i) x[i];", NULL, NULL)
               == ADREV_OK, "new");
-    CHECK(compile(t, 0, QUICK) == ADREV_ESHAPE
+    CHECK(compile_quickly(t, 0) == ADREV_ESHAPE
               && report.reason == ADREV_COMPILE_DONE
               && ad_tensor_write_c(t, NULL, NULL, NULL, &bytes)
                      == ADREV_ESHAPE, "not bound");
@@ -618,7 +625,7 @@ static bool fail_at(heap *h, ad_tensor *t, bool write, long n)
     h->failing = n;
     long live = h->live;
     ad_status s = write ? ad_tensor_write_c(t, NULL, NULL, NULL, &bytes)
-                        : compile(t, ADREV_C_VALUE | ADREV_C_VJP, QUICK);
+                        : compile_quickly(t, ADREV_C_VALUE | ADREV_C_VJP);
     h->failing = 0;
     CHECK(s == ADREV_ENOMEM || s == ADREV_OK, "%s, allocation %ld: %s",
           write ? "write_c" : "compile", n, ad_message(s));

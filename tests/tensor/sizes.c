@@ -709,10 +709,11 @@ static void call_all(void *library, subject *s)
 static void *loaded(void)
 {
     char path[100];
-    bool right = shell("cd %s && cc -std=c99 -pedantic -Wall -Wextra -Werror"
+    const char *cc = WATCHED[0] != '\0' ? "cc" : quick_compiler();
+    bool right = shell("cd %s && %s -std=c99 -pedantic -Wall -Wextra -Werror"
                        " -O0 " WATCHED " -ffp-contract=off -fPIC -shared all.c"
                        " -o all.so -lm > log 2>&1"
-                       " || { head -n 20 log; exit 1; }", top);
+                       " || { head -n 20 log; exit 1; }", top, cc);
     CHECK(right, "all.c is not compiled");
     snprintf(path, sizeof path, "%s/all.so", top);
     return right ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
