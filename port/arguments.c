@@ -306,6 +306,8 @@ static bool fill_pointer(buffer *b, const ty *t, text path, bool input,
     return made;
 }
 
+// Writes what fills the thing at `path`: a number of the point or a fixed one,
+// what --set says, or what is in it, one after the other.
 static bool fill(buffer *b, const ty *t, text path, bool input, int depth)
 {
     const setting *s = set_of(path);

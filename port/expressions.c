@@ -73,6 +73,8 @@ static bool is_assignment(const node *n)
         || (n->kind == BinaryOperator && is(n->opcode, "="));
 }
 
+// Writes an expression in the form that is wanted: an expression of operators
+// is recorded for a number, and the value of a number is taken for plain C.
 void write_as(buffer *b, node *n, form want, bool apart)
 {
     buffer o = { 0 };

@@ -64,6 +64,8 @@ static void see_condition(node *n)
 
 /* --- initialisers --------------------------------------------------------- */
 
+// Where an initialiser's numbers go. A union's member may be read as another
+// one, so all of them get the numbers.
 static void see_init(ty *t, node *n)
 {
     if (n->kind == ImplicitValueInitExpr)

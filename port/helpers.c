@@ -75,7 +75,8 @@ static const helper parts[] = {
       "    return before;\n}\n" },
 };
 
-// Several files with the same helper may be included.
+// Writes a helper, of which several headers may bring a copy. In its text @
+// stands for the type of numbers, # for the suffix, $ for what records.
 static void put_helper(buffer *b, const char *name, const char *s)
 {
     putf(b, "#ifndef ADREV_PORT_%s%s\n#define ADREV_PORT_%s%s\n", name,
@@ -114,7 +115,7 @@ void add_parts(buffer *b, text all)
     }
 }
 
-// An operation whose address is taken.
+// Writes twins of the C library's operations whose addresses are taken.
 void add_wrappers(buffer *b)
 {
     for (function *f = functions; f != NULL; f = f->next) {
@@ -127,14 +128,11 @@ void add_wrappers(buffer *b)
              (int)f->name.n, f->name.at, opt.suffix, (int)f->name.n,
              f->name.at, opt.suffix);
         put(b, "static inline ");
-        putf(&name, "%.*s%s(%s x%s)", (int)f->name.n, f->name.at, opt.suffix,
-             opt.number, "");
-        if (f->type->pars > 1) {
-            name.n = 0;
-            putf(&name, "%.*s%s(%s x, %s y)", (int)f->name.n, f->name.at,
-                 opt.suffix, opt.number, opt.number);
-        }
+        const bool two = f->type->pars > 1;
+        putf(&name, "%.*s%s(%s x%s%s%s)", (int)f->name.n, f->name.at,
+             opt.suffix, opt.number, two ? ", " : "", two ? opt.number : "",
+             two ? " y" : "");
         putf(b, "%s %s\n{\n    return %s(ad_%s(x%s));\n}\n#endif\n\n", opt.number,
-             name.at, opt.rec, l.name, f->type->pars > 1 ? ", y" : "");
+             name.at, opt.rec, l.name, two ? ", y" : "");
     }
 }

@@ -269,6 +269,8 @@ static bool in_source(const node *d)
     return source_unit(d->begin.expanded.file) >= 0;
 }
 
+// Data have a twin's name if their type changes, or if the header has a copy of
+// them: both may be seen by one file.
 static void rename_data(node *d)
 {
     d->renamed = ty_changed(d->ty)

@@ -122,6 +122,7 @@ static void write_declarator(buffer *b, node *d, size_t from)
     put_text(b, slice((span){ f, span_of(init).end, end }));
 }
 
+// Begins a line that is indented as the one at this place of the source.
 static void indent_as(buffer *b, int f, size_t at)
 {
     const text t = file_at(f)->text;

@@ -130,6 +130,7 @@ static unsigned hash(text t)
     return h;
 }
 
+// The kind of this name, by a hash table that the first call makes.
 static kind kind_of(text name)
 {
     static unsigned char table[1024];

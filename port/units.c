@@ -251,6 +251,7 @@ static void look_into(int unit)
 
 /* --- reading -------------------------------------------------------------- */
 
+// One word of a shell command, whatever is in it.
 static void put_quoted(buffer *b, const char *s)
 {
     put(b, " '");
