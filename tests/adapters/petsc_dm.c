@@ -387,18 +387,20 @@ static void lever(const ad_rev *x, ad_rev *force, void *unused)
     force[1] = ad_rec(ad_mul(0.5, x[1]));
 }
 
-// Of the points of a rod: from each to the next, by the rank that owns it.
+// Of the points of a rod: from each to the next, by the rank that owns it. Where
+// there are points beyond the ends, also from and to these.
 static ad_assembly *links_of(DM dm, ad_vector_fn *f, size_t results)
 {
-    static int32_t link[LINKS][2], first[LINKS];
+    static int32_t link[LINKS + 2][2], first[LINKS + 2];
     const DMDALocalInfo d = info_of(dm);
     const double x[2] = { 0, 1 };
     ad_fn *fn = NULL;
     ad_assembly *a = NULL;
     size_t n = 0;
-    for (PetscInt i = d.xs; i < d.xs + d.xm && i < LINKS; i++) {
-        link[n][0] = at(&d, i, 0);
-        link[n++][1] = at(&d, i + 1, 0);
+    for (PetscInt i = d.gxs < 0 ? -1 : d.xs;
+         i < d.xs + d.xm && i + 1 < d.gxs + d.gxm; i++) {
+        link[n][0] = (int32_t)(i - d.gxs);
+        link[n++][1] = (int32_t)(i + 1 - d.gxs);
     }
     CHECK(ad_fn_record(&fn, f, NULL, 2, x, results) == ADREV_OK, "recorded");
     const ad_elements kind
@@ -446,9 +448,25 @@ static void check_products(Mat shell, Mat A, Vec v, const char *what)
     VecDestroy(&want);
 }
 
-static void test_products(void)
+// What local vectors that the DM keeps have, it does not say.
+static void spoil_local_vectors(DM dm)
 {
-    DM dm = grid(LINKS + 1, 1);
+    enum { KEPT = 4 };
+    Vec v[KEPT];
+    for (int i = 0; i < KEPT; i++) {
+        DMGetLocalVector(dm, &v[i]);
+        VecSet(v[i], 7);
+    }
+    for (int i = 0; i < KEPT; i++)
+        DMRestoreLocalVector(dm, &v[i]);
+}
+
+// Points beyond the ends that no rank owns have no columns, and count as 0.
+static void test_products(DMBoundaryType ends)
+{
+    DM dm = NULL;
+    DMDACreate1d(PETSC_COMM_WORLD, ends, LINKS + 1, 1, 1, NULL, &dm);
+    DMSetUp(dm);
     ad_assembly *a = links_of(dm, lever, 2);
     ad_system *s = ad_system_elements(a, false);
     SNES snes = solver_of(dm);
@@ -463,6 +481,7 @@ static void test_products(void)
     SNESSetJacobian(snes, shell, A, NULL, NULL);
     CHECK(SNESSetUp(snes) == 0
               && SNESComputeJacobian(snes, y, shell, A) == 0, "Jacobian");
+    spoil_local_vectors(dm);
     check_products(shell, A, v, "J");
     MatDestroy(&shell);
     MatDestroy(&A);
@@ -699,7 +718,8 @@ int main(int count, char **words)
     test_heat(false);
     test_heat(true);
     test_failures();
-    test_products();
+    test_products(DM_BOUNDARY_NONE);
+    test_products(DM_BOUNDARY_GHOSTED);
     test_reaction_by_products();
     test_minimum(MATRIX);
     test_minimum(PRODUCTS);
