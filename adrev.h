@@ -143,7 +143,12 @@
 //   as with 12 (-4 to +2 % for small ones), its tape 1.6 times as large, and it
 //   takes 2 to 3 times as many instructions. With gcc and ADREV_TRACE the
 //   default is 6, because gcc 12 then keeps wider expressions in memory (a cell
-//   of lstm takes 6 times as long with 7).
+//   of lstm takes 6 times as long with 7). Without GNU C it is 1, whatever is
+//   asked for: one statement takes statement expressions.
+#if !defined __GNUC__ && !defined __clang__
+#undef ADREV_FUSE
+#define ADREV_FUSE 1
+#endif
 #ifndef ADREV_FUSE
 #if ADREV_TRACE && defined __GNUC__ && !defined __clang__
 #define ADREV_FUSE 6
@@ -344,10 +349,9 @@ ADX_EXTERN size_t strlen(const char *text);
 #define ADREV_NO_THREADS
 #endif
 
-// Whether an expression is recorded as one statement, which takes GNU C's
-// statement expressions. If not, each operator is called, and recorded by
-// itself.
-#if (defined __GNUC__ || defined __clang__) && ADREV_FUSE > 1
+// Whether an expression is recorded as one statement. If not, each operator is
+// called, and recorded by itself.
+#if ADREV_FUSE > 1
 #define ADX_FUSES 1
 #else
 #define ADX_FUSES 0
@@ -2693,10 +2697,9 @@ ADX_INLINE bool adx_is_nan(ad_real a)
     return ADREV_FIXED ? adx_bits_shifted(a) > ADX_SPECIAL : a != a;
 }
 
-#if defined __SOFTFP__ || (defined __riscv && !defined __riscv_flen)
-#define ADX_UNORDERED(a, b) (adx_is_nan(a) | adx_is_nan(b))
-#elif !defined __GNUC__ && !defined __clang__
-#define ADX_UNORDERED(a, b) isunordered(a, b)
+#if defined __SOFTFP__ || (defined __riscv && !defined __riscv_flen)         \
+    || (!defined __GNUC__ && !defined __clang__)
+#define ADX_UNORDERED(a, b) ((int)adx_is_nan(a) | (int)adx_is_nan(b))
 #else
 #define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
 #endif

@@ -255,10 +255,9 @@ ADX_INLINE bool adx_is_nan(ad_real a)
     return ADREV_FIXED ? adx_bits_shifted(a) > ADX_SPECIAL : a != a;
 }
 
-#if defined __SOFTFP__ || (defined __riscv && !defined __riscv_flen)
-#define ADX_UNORDERED(a, b) (adx_is_nan(a) | adx_is_nan(b))
-#elif !defined __GNUC__ && !defined __clang__
-#define ADX_UNORDERED(a, b) isunordered(a, b)
+#if defined __SOFTFP__ || (defined __riscv && !defined __riscv_flen)         \
+    || (!defined __GNUC__ && !defined __clang__)
+#define ADX_UNORDERED(a, b) ((int)adx_is_nan(a) | (int)adx_is_nan(b))
 #else
 #define ADX_UNORDERED(a, b) __builtin_isunordered(a, b)
 #endif
