@@ -274,9 +274,10 @@ has() {
         -l*) echo 'int main(void) { return 0; }' \
                  | $2 -x c - -o "$log.linked" "$1" ;;
         long-double)
-            echo 'int wide[__LDBL_MANT_DIG__ > __DBL_MANT_DIG__ ? 1 : -1];' \
-                | $2 -fsyntax-only -x c - ;;
-        *) echo "#include <$1>" | $2 -fsyntax-only -x c - ;;
+            { echo '#include <float.h>'
+              echo 'int wide[LDBL_MANT_DIG > DBL_MANT_DIG ? 1 : -1];'; } \
+                | $2 -c -x c - -o "$log.linked" ;;
+        *) echo "#include <$1>" | $2 -c -x c - -o "$log.linked" ;;
     esac > /dev/null 2>&1
 }
 

@@ -460,7 +460,7 @@ static void run_row(ad_opcode op)
     ad_tape_clear(tape);
     ad_inputs(3 * N, v, x);
     for (size_t i = 0; i < N; i++)
-        z[i] = scalar_row(op, (ad_rev[]){ x[i], x[N + i], x[2 * N + i] });
+        z[i] = scalar_row(op, (ad_rev[3]){ x[i], x[N + i], x[2 * N + i] });
     ad_each(op, N, x, info->arity > 1 ? x + N : NULL,
             info->arity > 2 ? x + 2 * N : NULL, y);
     for (size_t i = 0; i < N; i++)
@@ -893,7 +893,7 @@ static void run_traced(void)
     begin(1, (ad_real[]){ 1 });
     ad_rev old = vector[0];
     begin(2, (ad_real[]){ 1, 2 });
-    y = ad_sum(2, (ad_rev[]){ vector[0], old });
+    y = ad_sum(2, (ad_rev[2]){ vector[0], old });
     CHECK(ad_tape_status(tape) == ADREV_EFOREIGN && y.job == 0, "foreign");
 }
 

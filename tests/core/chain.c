@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
 // flags: -pthread
-/* chain.c - a chain of n statements on a stack of 64 kB: nothing is recursive,
- * and the cost is linear.
+/* chain.c - a chain of n statements on a stack of 64 kB, or of 128 kB where the
+ * system gives no less: nothing is recursive, and the cost is linear.
  *
  *     chain [n]        default 1000000; 100000000 needs gigabytes            */
 
@@ -11,6 +11,7 @@
 #include "adrev.h"
 #include "check.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -63,7 +64,9 @@ static void *sine_map(void *argument)
     ad_real step = (ad_real)0.001;
     c->want_g = 1;
     for (size_t i = 0; i < c->n; i++) {
-        c->want_g *= 1 + (long double)step * cosl((long double)y.v);
+        const long double at = (long double)y.v;
+        const long double cosine = cosl(at);
+        c->want_g *= 1 + (long double)step * cosine;
         y = ad_rec(ad_add(y, ad_mul(step, ad_sin(y))));
         step = -step;
     }
@@ -78,6 +81,7 @@ static int run(void *(*body)(void *), chain *c)
     pthread_attr_t attr;
     int error = pthread_attr_init(&attr);
     error = error != 0 ? error : pthread_attr_setstacksize(&attr, STACK);
+    error = error != EINVAL ? error : pthread_attr_setstacksize(&attr, 2 * STACK);
     error = error != 0 ? error : pthread_create(&thread, &attr, body, c);
     error = error != 0 ? error : pthread_join(thread, NULL);
     pthread_attr_destroy(&attr);

@@ -94,8 +94,9 @@ static const struct run runs[] = {
 static void close_to(const struct run *r, const char *how, size_t i, size_t j,
                      ad_real got, double want)
 {
-    long double off = check_ulps((long double)got, (long double)(ad_real)want);
-    CHECK(off <= 2, "%s at (%g, %g), %s [%zu][%zu]: got %.17g, want %.17g",
+    const long double given = (long double)got;
+    const long double right = (long double)(ad_real)want;
+    CHECK(check_ulps(given, right) <= 2, "%s at (%g, %g), %s [%zu][%zu]: got %.17g, want %.17g",
           r->name, r->x[0], r->x[1], how, i, j, (double)got, want);
 }
 

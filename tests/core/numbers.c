@@ -57,7 +57,7 @@ static void run_zero_bytes(void)
     if (!heap)
         exit(EXIT_FAILURE);
     memset(&zero_set, 0, sizeof zero_set);
-    ad_rev zeros[] = { zero_static, zero_set, heap[0], heap[3] };
+    ad_rev zeros[4] = { zero_static, zero_set, heap[0], heap[3] };
     for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++) {
         CHECK_CLOSE(ad_value(zeros[i]), 0, 0);
         CHECK(ad_rec(ad_mul(zeros[i], 2)).job == 0, "zero bytes: a constant");

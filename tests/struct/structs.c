@@ -849,7 +849,7 @@ static void run_series(void)
 
 static void fill_whole(whole *w, uint64_t *seed)
 {
-    static const ad_real odd_ones[] = {
+    const ad_real odd_ones[] = {
         -ADX_K(0.0), ADX_K(INFINITY), -ADX_K(INFINITY), ADX_K(NAN),
         ADX_K(1e-40), 1 / (ad_real)3
     };

@@ -102,40 +102,49 @@ static inline long double check_ulps(long double got, long double want)
         return (long double)INFINITY;
     frexpl(want, &exponent);
     exponent -= single ? FLT_MANT_DIG : DBL_MANT_DIG;
-    return fabsl(got - want) / ldexpl(1, exponent > lowest ? exponent : lowest);
+    const long double ulp = ldexpl(1, exponent > lowest ? exponent : lowest);
+    return fabsl(got - want) / ulp;
 }
 
 #define CHECK(condition, ...)                                               \
     check_that((condition), __FILE__, __LINE__, __VA_ARGS__)
 
+// Passed as an array: what is cast to long double where it is passed, and what
+// waits while a long double is passed, TinyCC loses.
+#define CHECK_LONG(...) (const long double[3]){ __VA_ARGS__ }
+
 #define CHECK_CLOSE(got, want, ulps)                                        \
-    check_close((long double)(got), (long double)(want),                    \
-                (long double)(ulps), #got, __FILE__, __LINE__)
+    check_close(CHECK_LONG((long double)(got), (long double)(want),         \
+                           (long double)(ulps)), #got, __FILE__, __LINE__)
 
 #define CHECK_NEAR(got, want, relative)                                     \
-    check_near((long double)(got), (long double)(want),                     \
-               (long double)(relative), #got, __FILE__, __LINE__)
+    check_near(CHECK_LONG((long double)(got), (long double)(want),          \
+                          (long double)(relative)), #got, __FILE__, __LINE__)
 
-static inline bool check_close(long double got, long double want,
-                               long double ulps, const char *what,
+static inline bool check_close(const long double number[3], const char *what,
                                const char *file, int line)
 {
-    long double off = check_ulps(got, want);
+    const long double got = number[0];
+    const long double want = number[1];
+    const long double ulps = number[2];
+    const long double off = check_ulps(got, want);
     return check_that(off <= ulps, file, line,
                       "%s: got %.20Lg, want %.20Lg: %.3Lg ulps, allowed %.3Lg",
                       what, got, want, off, ulps);
 }
 
-static inline bool check_near(long double got, long double want,
-                              long double relative, const char *what,
+static inline bool check_near(const long double number[3], const char *what,
                               const char *file, int line)
 {
-    bool near = got == want || (isnan(got) && isnan(want))
-             || fabsl(got - want) <= relative * fabsl(want);
+    const long double got = number[0];
+    const long double want = number[1];
+    const long double off = fabsl(got - want);
+    const long double size = fabsl(want);
+    const long double allowed = number[2] * size;
+    bool near = got == want || (isnan(got) && isnan(want)) || off <= allowed;
     return check_that(near, file, line,
                       "%s: got %.20Lg, want %.20Lg: off by %.3Lg, allowed %.3Lg",
-                      what, got, want, fabsl(got - want),
-                      relative * fabsl(want));
+                      what, got, want, off, allowed);
 }
 
 static inline int check_done(const char *name)
