@@ -26,27 +26,13 @@
 #include "adrev_assemble.h"
 #include "adrev_petsc.h"
 #include "report.h"
+#include "ways.h"
 
 enum { MOST = 80 };
 
 static const double rate = 6;
-static int side;                    // cells
-static double h;                    // of a cell
-
-typedef enum way { HAND, COLOURS, PLAIN, FUNCTION, CODE, ELEMENTS, COMPILED,
-                   WAYS } way;
-
-static double cpu(void)
-{
-    return (double)clock() / CLOCKS_PER_SEC;
-}
 
 /* --- the problem, three times --------------------------------------------- */
-
-static int beside(int i, int j)
-{
-    return i < 0 || i >= side || j < 0 || j >= side ? -1 : i * side + j;
-}
 
 // x: a cell and its neighbours.
 static void cell(const ad_rev *x, ad_rev *r, void *ctx)
@@ -62,10 +48,10 @@ static void neighbours(int k, int32_t v[5])
 {
     const int i = k / side, j = k % side;
     v[0] = k;
-    v[1] = beside(i, j - 1);
-    v[2] = beside(i, j + 1);
-    v[3] = beside(i - 1, j);
-    v[4] = beside(i + 1, j);
+    v[1] = point(i, j - 1);
+    v[2] = point(i, j + 1);
+    v[3] = point(i - 1, j);
+    v[4] = point(i + 1, j);
 }
 
 static void residual(const ad_rev *y, const ad_rev *p, ad_rev *r, void *ctx)
@@ -87,20 +73,11 @@ static ad_assembly *assemble(bool compiled)
     static int32_t variable[MOST * MOST][5], result[MOST * MOST];
     const double at[5] = { 1, 2, 3, 4, 5 };
     const size_t n = (size_t)side * (size_t)side;
-    ad_fn *fn = NULL;
-    ad_assembly *a = NULL;
     for (int k = 0; k < side * side; k++) {
         neighbours(k, variable[k]);
         result[k] = k;
     }
-    if (ad_fn_record(&fn, cell, NULL, 5, at, 1) != ADREV_OK)
-        return NULL;
-    const ad_elements kind = { fn, n, variable[0], NULL, result };
-    if (ad_fn_assemble(&a, NULL, n, 0, n, 1, &kind) == ADREV_OK && compiled
-        && ad_assembly_compile(a, NULL) != ADREV_OK)
-        printf("not compiled\n");
-    ad_fn_free(fn);
-    return a;
+    return assemble_all(cell, 5, at, n, variable[0], result, n, compiled);
 }
 
 static PetscErrorCode residual_plain(SNES snes, Vec at, Vec to, void *ctx)
@@ -201,13 +178,10 @@ static PetscErrorCode begin(solver *s, way how)
 static PetscErrorCode solve(solver *s, double *seconds, double *middle)
 {
     const double start = cpu();
-    const PetscScalar *y;
     PetscCall(VecZeroEntries(s->y));
     PetscCall(SNESSolve(s->snes, NULL, s->y));
     *seconds = cpu() - start;
-    PetscCall(VecGetArrayRead(s->y, &y));
-    *middle = y[side * side / 2 + side / 2];
-    return VecRestoreArrayRead(s->y, &y);
+    return read_middle(s->y, middle);
 }
 
 // Of a Jacobian at the solution.
@@ -237,19 +211,9 @@ static PetscErrorCode end(solver *s)
 
 /* --- the table ------------------------------------------------------------ */
 
-static void print_row(const char *name, size_t rounds,
-                      double times[WAYS][REPORT_ROUNDS])
+static bool takes_part(way how)
 {
-    printf("%d x %d  %-9s", side, side, name);
-    for (int w = 0; w < WAYS; w++)
-        if (w == HAND)
-            print_seconds(summarise(rounds, times[HAND], NULL).median);
-        else if (w == PLAIN && side > 40)
-            printf("  %8s", "-");
-        else
-            printf("  %8.2f", summarise(rounds, times[w],
-                                        times[HAND]).median);
-    printf("\n");
+    return how != PLAIN || side <= 40;
 }
 
 static PetscErrorCode measure(size_t rounds, bool *right)
@@ -259,7 +223,7 @@ static PetscErrorCode measure(size_t rounds, bool *right)
     double middle[WAYS] = { 0 };
     memset(s, 0, sizeof s);
     for (int w = 0; w < WAYS; w++)
-        if (w != PLAIN || side <= 40)
+        if (takes_part((way)w))
             PetscCall(begin(&s[w], (way)w));
     for (size_t r = 0; r < rounds; r++)
         for (int w = 0; w < WAYS; w++)
@@ -267,14 +231,11 @@ static PetscErrorCode measure(size_t rounds, bool *right)
                 PetscCall(solve(&s[w], &whole[w][r], &middle[w]));
                 PetscCall(evaluate(&s[w], &alone[w][r]));
             }
-    print_row("solution", rounds, whole);
-    print_row("Jacobian", rounds, alone);
+    print_row("solution", rounds, takes_part(PLAIN), whole);
+    print_row("Jacobian", rounds, takes_part(PLAIN), alone);
     printf("         first (ms)  ");
     for (int w = 0; w < WAYS; w++) {
-        if (w >= FUNCTION)
-            printf("  %8.1f", 1e3 * (s[w].first - whole[w][0]));
-        else
-            printf("  %8s", "");
+        print_first((way)w, s[w].first, whole[w][0]);
         if (s[w].snes != NULL && fabs(middle[w] - middle[HAND]) > 1e-6) {
             *right = false;
             printf("WRONG: %.9g, not %.9g", middle[w], middle[HAND]);
@@ -291,9 +252,7 @@ int main(int count, char **words)
     bool right = true;
     PetscCall(PetscInitialize(&count, &words, NULL, NULL));
     print_machine(ADREV_VERSION);
-    printf("times that of a Jacobian by hand\n%-16s %11s  %8s  %8s  %8s  %8s"
-           "  %8s  %8s\n", "cells", "by hand", "colours", "plain", "function",
-           "compiled", "elements", "compiled");
+    print_ways("cells");
     for (side = 20; side <= MOST; side *= 2) {
         h = 1.0 / (side + 1);
         PetscCall(measure(rounds, &right));

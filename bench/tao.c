@@ -25,31 +25,17 @@
 #include "adrev_assemble.h"
 #include "adrev_petsc.h"
 #include "report.h"
+#include "ways.h"
 
 enum { MOST = 40, CORNERS = 3 };
 
 static const double load = 1.5;
-static int side;                    // points
-static double h;                    // from a point to the next
-
-typedef enum way { HAND, COLOURS, PLAIN, FUNCTION, CODE, ELEMENTS, COMPILED,
-                   WAYS } way;
-
-static double cpu(void)
-{
-    return (double)clock() / CLOCKS_PER_SEC;
-}
 
 /* --- the problem ---------------------------------------------------------- */
 
 static int triangles(void)
 {
     return 2 * (side + 1) * (side + 1);
-}
-
-static int32_t point(int i, int j)
-{
-    return i < 0 || i >= side || j < 0 || j >= side ? -1 : i * side + j;
 }
 
 // The corners of a triangle, that with the right angle first; -1: at the frame.
@@ -203,19 +189,10 @@ static ad_assembly *assemble(bool compiled)
     static int32_t variable[2 * (MOST + 1) * (MOST + 1)][CORNERS];
     static int32_t result[2 * (MOST + 1) * (MOST + 1)];
     const double at[CORNERS] = { 0.1, 0.2, 0.3 };
-    const size_t count = (size_t)triangles();
-    ad_fn *fn = NULL;
-    ad_assembly *a = NULL;
     for (int k = 0; k < triangles(); k++)
         corners(k, variable[k]);
-    if (ad_fn_record(&fn, element, NULL, CORNERS, at, 1) != ADREV_OK)
-        return NULL;
-    const ad_elements kind = { fn, count, variable[0], NULL, result };
-    if (ad_fn_assemble(&a, NULL, (size_t)(side * side), 0, 1, 1, &kind)
-            == ADREV_OK && compiled && ad_assembly_compile(a, NULL) != ADREV_OK)
-        printf("not compiled\n");
-    ad_fn_free(fn);
-    return a;
+    return assemble_all(element, CORNERS, at, (size_t)triangles(), variable[0],
+                        result, 1, compiled);
 }
 
 static ad_status compile(ad_model *m)
@@ -290,13 +267,10 @@ static PetscErrorCode begin(solver *s, way how)
 static PetscErrorCode solve(solver *s, double *seconds, double *middle)
 {
     const double start = cpu();
-    const PetscScalar *x;
     PetscCall(VecZeroEntries(s->x));
     PetscCall(TaoSolve(s->tao));
     *seconds = cpu() - start;
-    PetscCall(VecGetArrayRead(s->x, &x));
-    *middle = x[side * side / 2 + side / 2];
-    return VecRestoreArrayRead(s->x, &x);
+    return read_middle(s->x, middle);
 }
 
 // Of a Hessian at the solution.
@@ -332,21 +306,6 @@ static bool takes_part(way how)
     return how != PLAIN || side == 10;
 }
 
-static void print_row(const char *name, size_t rounds, bool plain,
-                      double times[WAYS][REPORT_ROUNDS])
-{
-    printf("%d x %d  %-9s", side, side, name);
-    for (int w = 0; w < WAYS; w++)
-        if (w == HAND)
-            print_seconds(summarise(rounds, times[HAND], NULL).median);
-        else if (w == PLAIN && !plain)
-            printf("  %8s", "-");
-        else
-            printf("  %8.2f", summarise(rounds, times[w],
-                                        times[HAND]).median);
-    printf("\n");
-}
-
 static PetscErrorCode measure(size_t rounds, bool *right)
 {
     static double whole[WAYS][REPORT_ROUNDS], alone[WAYS][REPORT_ROUNDS];
@@ -367,10 +326,7 @@ static PetscErrorCode measure(size_t rounds, bool *right)
     print_row("Hessian", rounds, false, alone);
     printf("         first (ms)  ");
     for (int w = 0; w < WAYS; w++) {
-        if (w >= FUNCTION)
-            printf("  %8.1f", 1e3 * (s[w].first - whole[w][0]));
-        else
-            printf("  %8s", "");
+        print_first((way)w, s[w].first, whole[w][0]);
         const double exact = w == PLAIN ? 1e-4 : 1e-6;  // as its gradient
         if (takes_part((way)w) && !(fabs(middle[w] - middle[HAND]) < exact)) {
             *right = false;
@@ -388,9 +344,7 @@ int main(int count, char **words)
     bool right = true;
     PetscCall(PetscInitialize(&count, &words, NULL, NULL));
     print_machine(ADREV_VERSION);
-    printf("times that of derivatives by hand\n%-16s %11s  %8s  %8s  %8s  %8s"
-           "  %8s  %8s\n", "points", "by hand", "colours", "plain", "function",
-           "compiled", "elements", "compiled");
+    print_ways("points");
     for (side = 10; side <= MOST; side *= 2) {
         h = 1.0 / (side + 1);
         PetscCall(measure(rounds, &right));
