@@ -52,6 +52,7 @@ here=$root/tests/port
 port=${ADREV_PORT:-$root/build/adrev-port}
 strict="-Wall -Wextra -Werror=incompatible-pointer-types -Werror=implicit"
 strict="$strict -Wno-unknown-pragmas -ffp-contract=off -I$root -I$here"
+export CC="$cc"                         # --check builds by it
 passed=0
 failed=0
 case $flags in *-DFEW*) one_in=12 ;; *) one_in=4 ;; esac
@@ -77,13 +78,13 @@ wrong() {                               # wrong CASE TEXT [FILE]
 # case that is refused for what it prints or scans stands alone.
 #
 # Of each case a line: its name; whether it is to be `converted`, `refused` or
-# `either`; whether its text is `looked` at; its company, which is the names of
-# its inputs and outputs, or `-` if it stands alone; arguments of adrev-port.
+# `either`; whether its text is `looked` at; `as` if it has company, or `-` if it
+# stands alone; arguments of adrev-port.
 list() {
     awk 'function finish() {
              if (refused)
                  may = "refused"
-             if (alone || looked != "-")
+             if (alone)
                  company = "-"
              if (name != "")
                  print name, may, looked, company, arguments
@@ -108,11 +109,6 @@ list() {
          !head { next }
          $2 == "may:" { may = "either" }
          $2 == "keeps:" || $2 == "passive:" || $2 == "own:" { looked = "looked" }
-         $2 == "with:" || $2 == "of:" {
-             parameter = $3
-             sub(/:.*/, "", parameter)
-             company = company "_" substr($2, 1, length($2) - 1) "_" parameter
-         }
          $2 == "function:" || $2 == "with:" || $2 == "of:" {
              sub(/:/, "", $2)
              for (i = 3; i <= NF; i++)
@@ -129,19 +125,32 @@ convert() {
         > "$out/$1.said" 2>&1
 }
 
-# A refusal: `FILE:LINE:COLUMN: TEXT`, then the expression, then a proposal. If
-# it is not that, `why` says what is wrong.
-refusal() {                             # refusal FILE LINE WORDS
-    why=
-    grep -A 2 -E "^[^ ]*$1\.c:$2:[0-9]+: " "$out/$1.said" > "$out/refusal"
-    if [ ! -s "$out/refusal" ]; then
-        why="line $2 is not refused ($3)"
-        cp "$out/$1.said" "$out/refusal"
-    elif ! grep "^[^ ]*$1\.c:$2:" "$out/refusal" | grep -qiE -e "$3"; then
-        why="the refusal of line $2 does not say: $3"
-    elif [ "$(wc -l < "$out/refusal")" -lt 3 ]; then
-        why="the refusal of line $2 proposes nothing"
-    fi
+# A refusal: `FILE:LINE:COLUMN: TEXT`, then the expression, then a proposal. Of
+# the marked lines of FILE.c, which are left in `marks`, those where it is not
+# that: `LINE TEXT` says what is wrong.
+unrefused() {                           # unrefused FILE.c
+    file=$(basename "$1" .c)
+    awk '/\/\/ refused: / { sub(/^.*\/\/ refused: /, ""); print FNR, $0 }' "$1" \
+        > "$out/marks"
+    awk -v begins="^[^ ]*$file[.]c:" '
+        FILENAME ~ /said$/ { said[lines = FNR] = $0; next }
+        {
+            words = $0
+            sub(/^[0-9]+ /, "", words)
+            why = "is not refused"
+            for (i = 1; i <= lines && why != ""; i++) {
+                if (said[i] !~ begins $1 ":[0-9]+: ")
+                    continue
+                if (tolower(said[i]) !~ tolower(words))
+                    why = "is refused, but not with"
+                else
+                    why = i + 2 > lines || said[i + 1] ~ /:[0-9]+:[0-9]+: / \
+                        || said[i + 2] ~ /:[0-9]+:[0-9]+: / \
+                        ? "is refused, but nothing is proposed" : ""
+            }
+            if (why != "")
+                print $1, why ": " words
+        }' "$out/$file.said" "$out/marks"
 }
 
 must_refuse() {
@@ -155,17 +164,11 @@ must_refuse() {
         right
     fi
     rm -f "$out/rev/$1.h"
-    grep -n '// refused: ' "$here/$1.c" | while IFS= read -r line; do
-        echo "${line%%:*} ${line##*// refused: }"
-    done > "$out/marks"
-    while read -r line words; do
-        refusal "$1" "$line" "$words"
-        if [ -n "$why" ]; then
-            wrong "$1" "$why" "$out/refusal"
-        else
-            right
-        fi
-    done < "$out/marks"
+    unrefused "$here/$1.c" > "$out/unrefused"
+    while read -r line why; do
+        wrong "$1" "line $line $why" "$out/$1.said"
+    done < "$out/unrefused"
+    passed=$((passed + $(wc -l < "$out/marks") - $(wc -l < "$out/unrefused")))
 }
 
 # The twin over forward numbers: one in four by adrev-port (with -DFEW=1 among
@@ -206,18 +209,24 @@ must_convert() {
     else
         right
         converted="$converted $1"
-        [ $looked = - ] || looks "$1"
     fi
 }
 
-# Cases whose inputs and outputs have the same names, in one program: most of the
-# time goes into starts of clang. A case whose twin must be looked at stands alone.
+# Several cases in one program: most of the time goes into starts of clang.
 in_company() {                          # in_company FILE CASE ...
     several=$1
     shift
     # shellcheck disable=SC2046  # a list
-    awk -v begins="$out/$several.begins" '
-         function put(text) { print text; lines++ }
+    arguments=$(awk -v program="$out/$several.c" -v begins="$out/$several.begins" '
+         function put(text) { print text > program; lines++ }
+         FILENAME ~ /\/list$/ {
+             for (i = 5; i < NF; i += 2) {
+                 if ($i != "--function")
+                     sub(/:.*/, "", $(i + 1))
+                 argument[$1] = argument[$1] " " $i " " $(i + 1)
+             }
+             next
+         }
          FNR == 1 {
              for (i = 1; i <= macros; i++)
                  put("#undef " macro[i])
@@ -226,21 +235,19 @@ in_company() {                          # in_company FILE CASE ...
              sub(/.*\//, "", name)
              sub(/\.c$/, "", name)
              print lines + 1, name > begins
+             n = split(argument[name], word, " ")
+             for (i = 1; i < n; i += 2)
+                 if (!((word[i], word[i + 1]) in seen)) {
+                     printf " %s %s", word[i], word[i + 1]
+                     seen[word[i], word[i + 1]]
+                 }
          }
          /^# *define / {
              macro[++macros] = $0
              sub(/^# *define +/, "", macro[macros])
              sub(/[^A-Za-z0-9_].*/, "", macro[macros])
          }
-         { put($0) }' $(printf "$here/%s.c\n" "$@") > "$out/$several.c"
-    arguments=$(for name in "$@"; do arguments_of "$name"; done \
-        | awk '{ for (i = 1; i < NF; i += 2) {
-                     if ($i != "--function")
-                         sub(/:.*/, "", $(i + 1))
-                     if (!(($i, $(i + 1)) in seen))
-                         printf " %s %s", $i, $(i + 1)
-                     seen[$i, $(i + 1)]
-                 } }')
+         { put($0) }' "$out/list" $(printf "$here/%s.c\n" "$@"))
 }
 
 # shellcheck disable=SC2086  # a list
@@ -249,17 +256,18 @@ convert_company() {                     # convert_company NUMBER WRITTEN
         > "$out/$several.said" 2>&1
 }
 
-# Those of a company that may be refused, and are, are left to the next turn; if
-# another is, each is converted alone.
+# Those of a company that may be refused, and are, are counted, and the others
+# come again; if another is, it is converted alone.
 together() {                            # together FILE CASE ...
     in_company "$@"
     shift
-    if convert_company ad_rev "$out/rev/$several.h" \
-        && forward "$several" convert_company; then
+    convert_company ad_rev "$out/rev/$several.h"
+    status=$?
+    if [ $status = 0 ] && forward "$several" convert_company; then
         for name in "$@"; do
             right
-            echo "#include \"$several.h\"" | tee "$out/rev/$name.h" \
-                > "$out/fwd/$name.h"
+            echo "#include \"$several.h\"" > "$out/rev/$name.h"
+            echo "#include \"$several.h\"" > "$out/fwd/$name.h"
         done
         converted="$converted $*"
         return
@@ -268,7 +276,14 @@ together() {                            # together FILE CASE ...
     blamed=$(sed -n "s/^[^ ]*$several\.c:\([0-9]*\):[0-9]*: .*/\1/p" \
                  "$out/$several.said" | owners)
     [ -n "$blamed" ] || blamed=$*
-    alone $blamed
+    for name in $blamed; do
+        if [ $status = 1 ] && [ "$(kind_of "$name")" = either ]; then
+            right
+            optional="$optional $name"
+        else
+            alone "$name"
+        fi
+    done
     others=
     for name in "$@"; do
         case " $blamed " in
@@ -297,11 +312,7 @@ refuse_together() {                     # refuse_together FILE CASE ...
     shift
     convert_company ad_rev "$out/rev/$several.h"
     status=$?
-    grep -n '// refused: ' "$out/$several.c" > "$out/marks"
-    while IFS= read -r line; do
-        refusal "$several" "${line%%:*}" "${line##*// refused: }"
-        [ -z "$why" ] || echo "${line%%:*}"
-    done < "$out/marks" > "$out/unrefused"
+    unrefused "$out/$several.c" > "$out/unrefused"
     others=$(owners < "$out/unrefused")
     if [ $status != 1 ] || [ -e "$out/rev/$several.h" ]; then
         rm -f "$out/rev/$several.h"
@@ -319,11 +330,12 @@ arguments_of() {                        # arguments_of CASE
     awk -v name="$1" '$1 == name { $1 = $2 = $3 = $4 = ""; print }' "$out/list"
 }
 
+kind_of() { awk -v name="$1" '$1 == name { print $2 }' "$out/list"; }
+
 alone() {                               # alone CASE ...
     for name in "$@"; do
         arguments=$(arguments_of "$name")
-        kind=$(awk -v name="$name" '$1 == name { print $2 }' "$out/list")
-        looked=-
+        kind=$(kind_of "$name")
         case $kind in
             refused) must_refuse "$name" ;;
             *) must_convert "$name" ;;
@@ -331,29 +343,27 @@ alone() {                               # alone CASE ...
     done
 }
 
-looks() {                               # looks CASE: at the text of the twin
+# looks CASE: at the text of the twin, or of all those that it was converted with
+looks() {
+    twin=$(sed -n '1s|^#include "\(as_[^"]*\)"$|\1|p' "$out/rev/$1.h")
+    twin=$out/rev/${twin:-$1.h}
     field "$1" keeps > "$out/keeps"
     while IFS= read -r text; do
-        if grep -qF -e "$text" "$out/rev/$1.h"; then
-            right
-        else
-            wrong "$1" "does not keep: $text"
-        fi
+        grep -qF -e "$text" "$twin"
+        count_look $? "$1" "does not keep: $text"
     done < "$out/keeps"
     for name in $(field "$1" passive); do
-        if grep -qE "\<ad_rev[ *]+$name\>" "$out/rev/$1.h"; then
-            wrong "$1" "$name is recorded, and need not be"
-        else
-            right
-        fi
+        ! grep -qE "\<ad_rev[ *]+$name\>" "$twin"
+        count_look $? "$1" "$name is recorded, and need not be"
     done
     for name in $(field "$1" own); do
-        if grep -qE "\<${name}_ad\>" "$out/rev/$1.h"; then
-            wrong "$1" "$name is written, and need not be"
-        else
-            right
-        fi
+        ! grep -qE "\<${name}_ad\>" "$twin"
+        count_look $? "$1" "$name is written, and need not be"
     done
+}
+
+count_look() {                          # count_look STATUS CASE TEXT
+    if [ "$1" = 0 ]; then right; else wrong "$2" "$3"; fi
 }
 
 own_functions() {                       # of all cases: -G NAME ...
@@ -485,15 +495,15 @@ works() {
 options() {
     twin=$out/option.h
     set -- "$port" polynomial.c --function polynomial --with x:2
-    works "--suffix" 0 "$@" --suffix _twin -o "$twin"
+    works "--suffix, --number real" 0 "$@" --suffix _twin --number real -o "$twin"
     works "the suffix" 0 grep -q 'polynomial_twin(' "$twin"
-    works "--number real" 0 "$@" --number real -o "$twin"
     for kind in ADREV_PORT_PLAIN ADREV_PORT_FORWARD ANY; do
         works "real as $kind" 0 "$cc" -std=c11 -Wall -Wextra -Werror \
             -Wno-unused-function -D$kind -I"$root" -fsyntax-only \
             -x c "$twin"
     done
-    works "--check" 0 "$@" --check --points 2 --set n=5 -o "$twin" -- -I"$root"
+    works "--check" 0 "$@" --check --points 2 --set n=5 \
+        -o "$out/polynomial_ad.h" -- -I"$root"
     works "--check in float" 0 "$port" float_cast.c --function float_cast \
         --with x --check --points 2 -- -I"$root"
     works "it says so" 0 grep -q 'in float, .* not judged' "$out/said_before"
@@ -559,10 +569,8 @@ many_functions() {
     works "all of them" 0 grep -q 'many70_ad(' "$out/many_ad.h"
 }
 
-# What is written records what a port by hand records.
+# What is written (by `options`) records what a port by hand records.
 same_tape() {
-    works "polynomial" 0 "$port" polynomial.c --function polynomial --with x:2 \
-        -o "$out/polynomial_ad.h"
     # shellcheck disable=SC2086  # flags are a list
     works "same_tape.c" 0 "$cc" -std=c11 $strict $flags -I"$out" same_tape.c \
         -o "$out/same_tape" -lm
@@ -659,23 +667,86 @@ while read -r name kind looked company arguments; do
     esac
 done < "$out/list"
 
-# Companies of up to 20 cases, those that are refused of up to 10: a line for each.
-awk '$4 != "-" {
-         kind = $2 == "refused" ? "refuse_together" : "together"
-         most = $2 == "refused" ? 10 : 20
-         before = count[kind, $4]++
-         number = int(before / most)
-         key = kind " " $4 "_" (kind == "together" ? "" : "refused_") number
-         if (!(key in names))
-             order[++keys] = key
-         names[key] = names[key] " " $1
-     }
-     END { for (i = 1; i <= keys; i++) print order[i] names[order[i]] }' \
-    "$out/list" > "$out/companies"
+# Companies of cases of one kind, a line for each. --with and --of are for all
+# functions of a company: what is an input of one case, or an output, is that in
+# each case that has the name; and either all cases name their outputs, or none.
+# shellcheck disable=SC2046  # a list
+awk '
+    function has_room(c, i,    n, k) {
+        if (of_kind[c] != kind[i] \
+            || size[c] + size_of[i] > (kind[i] ~ /refused/ ? 20 : 60))
+            return 0
+        n = split(roles[i], role, " ")
+        for (k = 1; k <= n; k++)
+            if ((c, role[k]) in plain)
+                return 0
+        n = split(roles[c], role, " ")
+        for (k = 1; k <= n; k++)
+            if (!((i, role[k]) in own) && (i, name_of[role[k]]) in word)
+                return 0
+        return 1
+    }
+    function join(c, i,    r) {
+        size[c] += size_of[i]
+        names[c] = names[c] " " i
+        for (r in name_of)
+            if ((i, r) in own) {
+                if (!((c, r) in own))
+                    roles[c] = roles[c] " " r
+                own[c, r]
+            } else if ((i, name_of[r]) in word)
+                plain[c, r]
+    }
+    FILENAME ~ /\/list$/ {
+        if ($4 == "-")
+            next
+        cases[++count] = $1
+        kind[$1] = $3 != "-" ? "looked" : $2
+        if ($0 ~ / --of /)
+            kind[$1] = kind[$1] "_of"
+        for (i = 5; i < NF; i += 2)
+            if ($i == "--function") {
+                size_of[$1]++
+            } else {
+                parameter = $(i + 1)
+                sub(/:.*/, "", parameter)
+                name_of[$i parameter] = parameter
+                roles[$1] = roles[$1] " " $i parameter
+                own[$1, $i parameter]
+            }
+        next
+    }
+    FNR == 1 {
+        name = FILENAME
+        sub(/.*\//, "", name)
+        sub(/\.c$/, "", name)
+    }
+    {
+        n = split($0, part, /[^A-Za-z0-9_]+/)
+        for (i = 1; i <= n; i++)
+            word[name, part[i]]
+    }
+    END {
+        for (k = 1; k <= count; k++) {
+            for (c = 1; c <= companies && !has_room(c, cases[k]); c++)
+                continue
+            if (c > companies)
+                of_kind[companies = c] = kind[cases[k]]
+            join(c, cases[k])
+        }
+        for (c = 1; c <= companies; c++)
+            print of_kind[c] ~ /refused/ ? "refuse_together" : "together",
+                  "as_" of_kind[c] "_" c names[c]
+    }' "$out/list" $(printf "$here/%s.c\n" "$@") > "$out/companies"
 while read -r how names; do
     # shellcheck disable=SC2086  # a list
     $how $names
 done < "$out/companies"
+while read -r name kind looked company arguments; do
+    case "$looked $converted " in
+        "looked "*" $name "*) looks "$name" ;;
+    esac
+done < "$out/list"
 
 # shellcheck disable=SC2046,SC2086  # lists
 if [ -n "$converted" ]; then
@@ -695,8 +766,17 @@ if [ -n "$converted" ]; then
     fi
 fi
 
+# What stands with the example is what is written of it.
+example() {
+    works "examples/predators.c" 0 "$port" "$root/examples/predators.c" \
+        --function misfits --with p:PARAMETERS -o "$out/predators_ad.h"
+    works "examples/predators_ad.h" 0 cmp "$out/predators_ad.h" \
+        "$root/examples/predators_ad.h"
+}
+
 options
 same_tape
+example
 several
 mistakes() {
     set -- polynomial.c --function polynomial --with x:2 -o "$out/none.h"
