@@ -85,7 +85,7 @@ count "a map that is not there" $?
 # build no number becomes a double.
 # shellcheck disable=SC2086
 "$cc" -std=c11 -Os $flags -DADREV_FIXED=1 -DADREV_REAL=float -I"$root" \
-    -Wdouble-promotion -Werror -DADREV_STRICT -c library.c -o library.o \
+    -Wdouble-promotion -Werror -DADREV_STRICT -fsyntax-only library.c \
     > said 2>&1
 count "no double in a float build" $?
 
