@@ -15,8 +15,8 @@ skip() {
     exit 0
 }
 has() {
-    echo "#include <$1>" | $cxx -std=c++14 -isystem /usr/include/eigen3 \
-        -fsyntax-only -x c++ - > /dev/null 2>&1
+    printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" \
+        | $cxx -isystem /usr/include/eigen3 -E -x c++ - > /dev/null 2>&1
 }
 command -v "$cxx" > /dev/null 2>&1 || skip "$cxx is not installed"
 has Eigen/Core || skip "Eigen is not installed"
