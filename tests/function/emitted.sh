@@ -3,8 +3,9 @@
 # Generated C code: sh tests/function/emitted.sh CC FLAGS DIR
 # emitted.c, built by CC, writes code with double and with float. It must be
 # C99 without a warning under every compiler that is there, and compute what
-# the recordings do. With -DFEW=1 among FLAGS gcc compiles that with double, and
-# clang only looks for warnings in that with float, since both take long.
+# the recordings do. With -DFEW=1 among FLAGS gcc only looks for warnings in that
+# with double, and clang in that with float, since both take long, if tcc is there
+# to run it.
 # SPDX-License-Identifier: MIT-0
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -13,6 +14,7 @@ mkdir -p "$dir"
 warnings="-Wall -Wextra -Wshadow -Wconversion -Wdouble-promotion"
 strict="$warnings -Wpedantic"
 case $2 in *-std=*) std= ;; *) std=-std=c11 ;; esac
+tcc=$(command -v tcc)
 passed=0
 failed=0
 
@@ -77,8 +79,8 @@ for real in double float; do
             continue
         fi
         c99="-std=c99 -pedantic $warnings -ffp-contract=off -O0"
-        case "$cc $2" in
-            clang*-DFEW*)
+        case "$cc $2 $tcc" in
+            clang*-DFEW* | gcc*-DFEW*/tcc)
                 # shellcheck disable=SC2086  # lists
                 if $cc $c99 -Werror -fsyntax-only "$out/code.c" \
                     > "$out/log" 2>&1; then
@@ -91,7 +93,7 @@ for real in double float; do
         esac
         compile_and_run "$cc" "$c99" "$out"
     done
-    if command -v tcc > /dev/null 2>&1; then
+    if [ -n "$tcc" ]; then
         compile_and_run tcc "-Wall" "$out"
     else
         echo "emitted: skipped, tcc is not installed"
