@@ -98,17 +98,18 @@ sed "s|/\.\./build)|/$up/bin)|" "$root/port/adrev-port.cmake" \
 sed 's|\.\./build/adrev-port|../../bin/adrev-port|' "$root/port/adrev-port.mk" \
     > "$work/adrev-port.mk"
 
-# put MODE FOLDER FILE ...
+# put MODE FOLDER FILE ...: those of the files that are there
 put() {
     mode=$1
     folder=$to/$2
     shift 2
     mkdir -p "$folder" || stop "cannot write to $folder"
     for file; do
-        if [ -f "$file" ]; then
-            install -m "$mode" "$file" "$folder" || stop "cannot write to $folder"
-        fi
+        shift
+        [ ! -f "$file" ] || set -- "$@" "$file"
     done
+    [ $# = 0 ] || install -m "$mode" "$@" "$folder" \
+        || stop "cannot write to $folder"
 }
 
 doc=share/doc/adrev
