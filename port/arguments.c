@@ -18,8 +18,6 @@
 // Of an array of which no count is known: numbers, structures, rows.
 enum { ROOM = 64, STRUCTURES = 8, ROWS = 8, MOST_DEPTH = 6 };
 
-const char *whole_number = "4"; // what parameters get that may count something
-
 static bool twin;               // which of the two is written
 static buffer made_up;          // functions that are passed
 static int made_up_count;
@@ -317,7 +315,7 @@ static bool fill(buffer *b, const ty *t, text path, bool input, int depth)
         putf(b, "    %.*s = %.*s;\n", (int)path.n, path.at, (int)s->value.n,
              s->value.at);
     } else if (counts(t) && !(t->quals & Q_CONST)) {
-        putf(b, "    %.*s = %s;\n", (int)path.n, path.at, whole_number);
+        putf(b, "    %.*s = port_whole;\n", (int)path.n, path.at);
     } else if (t->kind == T_PTR) {
         return fill_pointer(b, t, path, input, depth);
     } else if (t->kind == T_REC) {
@@ -402,7 +400,7 @@ static bool put_parameter(buffer *b, const node *p)
         put(b, "    ");
         put_variable(b, t, p->name);
         put(b, " = ");
-        put_text(b, set ? set->value : text_of(whole_number));
+        put_text(b, set ? set->value : text_of("port_whole"));
         put(b, ";\n");
         return true;
     }

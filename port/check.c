@@ -25,6 +25,7 @@ static const char driver[] =
 "#include <stdlib.h>\n"
 "enum { RIGHT, WRONG, RANDOM, MOST = 65536 };\n"
 "enum { SUMS = 8, PICKED = 24, FEW = SUMS + PICKED };\n"
+"int port_whole;\n"
 "size_t port_plain(const double *, double *, size_t *);\n"
 "size_t port_twin(const ad_rev *, ad_rev *, size_t *);\n"
 "static double x[MOST], y[MOST], again[MOST];\n"
@@ -116,14 +117,15 @@ static const char driver[] =
 "    const int points = argc > 1 ? atoi(argv[1]) : 3;\n"
 "    int wrong = 0;\n"
 "    finding = argc > 3 ? argv[3] : \"\";\n"
+"    port_whole = argc > 4 ? atoi(argv[4]) : 4;\n"
 "    srand(argc > 2 ? (unsigned)atoi(argv[2]) : 1);\n"
 "    for (int p = 1; p <= points; p++) {\n"
 "        for (size_t i = 0; i < MOST; i++)\n"
 "            x[i] = (p % 2 ? 0.2 : -1.0) + 1.6 * rand() / RAND_MAX;\n"
-"        wrong += point(p, argc > 4);\n"
+"        wrong += point(p, argc > 5);\n"
 "    }\n"
 "    printf(\"adrev-port: %d points, %zu inputs, %zu outputs: %s\\n\", points, n, m,\n"
-"           wrong ? \"they differ\" : argc > 4 ? \"the same values bit by bit; in float, derivatives are not judged\"\n"
+"           wrong ? \"they differ\" : argc > 5 ? \"the same values bit by bit; in float, derivatives are not judged\"\n"
 "           : \"the same values bit by bit, derivatives right\");\n"
 "    finish(wrong ? WRONG : RIGHT);\n"
 "}\n";
@@ -216,15 +218,19 @@ static bool any_float(void)
     return false;
 }
 
+// `port_whole` is what parameters get that may count something.
+static const char beginning[] = "#include <stddef.h>\n#include <string.h>\n"
+                                "extern int port_whole;\n";
+
 static int build_there(const char *dir, const function *f, text text_of_twin)
 {
     buffer plain = { 0 }, other = { 0 };
     const translation *own = &units[f->decl->unit];
     char *full = realpath(own->path, NULL);
 
-    putf(&plain, "#define main port_main\n#include \"%s\"\n#undef main\n"
-         "#include <stddef.h>\n#include <string.h>\n", full ? full : own->path);
-    put(&other, "#include \"twin.h\"\n#include <stddef.h>\n#include <string.h>\n");
+    putf(&plain, "#define main port_main\n#include \"%s\"\n#undef main\n%s",
+         full ? full : own->path, beginning);
+    putf(&other, "#include \"twin.h\"\n%s", beginning);
     if (!put_wrapper(&plain, f, false) || !put_wrapper(&other, f, true))
         return 2;
     if (!put_file(dir, "plain.c", text_in(&plain))
@@ -238,12 +244,12 @@ static int build_there(const char *dir, const function *f, text text_of_twin)
 }
 
 // What the driver finds; something else if the program ends before.
-static int run_built(const char *dir)
+static int run_built(const char *dir, int whole)
 {
     buffer run = { 0 }, finding = { 0 };
     putf(&finding, "%s/finding", dir);
-    putf(&run, "'%s/run' %d %u '%s' %s", dir, opt.points, opt.seed, finding.at,
-         any_float() ? "float" : "");
+    putf(&run, "'%s/run' %d %u '%s' %d %s", dir, opt.points, opt.seed, finding.at,
+         whole, any_float() ? "float" : "");
     remove(finding.at);
     fflush(stdout);
     FILE *f = system(run.at) == -1 ? NULL : fopen(finding.at, "r");
@@ -257,13 +263,14 @@ static int run_built(const char *dir)
 // which case they are, and others end the program.
 static int run_there(const char *dir, const function *f, text text_of_twin)
 {
-    static const char *const whole[] = { "4", "1", "2", "9", "0" };
+    static const int whole[] = { 4, 1, 2, 9, 0 };
+    const int status = build_there(dir, f, text_of_twin);
+    if (status != 0)
+        return status;
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
-        whole_number = whole[i];
-        const int status = build_there(dir, f, text_of_twin);
-        const int found = status ? status : run_built(dir);
-        if (status || found == RIGHT || found == WRONG)
-            return status ? status : found == WRONG;
+        const int found = run_built(dir, whole[i]);
+        if (found == RIGHT || found == WRONG)
+            return found == WRONG;
         if (found == RANDOM) {
             fprintf(stderr, "adrev-port: the original gives other values when it "
                     "is called again: it cannot be checked\n");

@@ -601,7 +601,6 @@ void put_undef(buffer *b, const macro *m);
 void put_ends(buffer *b);               // of macros that headers define anew
 bool write_output(buffer *b);
 bool stubs_write(void);
-extern const char *whole_number;
 bool put_wrapper(buffer *b, const function *f, bool of_twin);
 int check_run(text twin);
 
