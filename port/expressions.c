@@ -428,6 +428,13 @@ static void write_parentheses(buffer *b, node *n, ty *t, bool apart)
     put(b, ")");
 }
 
+// In a macro `__typeof__` may name what is recorded now.
+static text type_words(const node *n)
+{
+    return n->desugared.n && find(n->type, "typeof") < n->type.n ? n->desugared
+         : n->type;
+}
+
 static form write_cast(buffer *b, node *n, bool apart)
 {
     node *k = n->kid[0];
@@ -460,7 +467,7 @@ static form write_cast(buffer *b, node *n, bool apart)
     if (ty_changed(n->ty) && n->ty->kind != T_NUM)
         write_parentheses(b, n, n->ty, apart);
     else if (apart || in_macro(n))
-        putf(b, "(%.*s)", (int)n->type.n, n->type.at);
+        putf(b, "(%.*s)", (int)type_words(n).n, type_words(n).at);
     else
         put_text(b, slice((span){ span_of(n).file, span_of(n).begin,
                                   span_of(k).begin }));
