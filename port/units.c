@@ -495,6 +495,21 @@ bool units_list(void)
     return true;
 }
 
+// `#define solve library_solve`: a function that is named as its source has it.
+static text meant(text name)
+{
+    for (int u = 0; u < unit_count; u++) {
+        const macro *m = units[u].root ? macro_named(name, u) : NULL;
+        const text body = m ? m->body : T("");
+        const size_t from = skip_blank(body, 0), end = skip_token(body, from);
+        const function *f = m == NULL || m->call || skip_blank(body, end) < body.n
+            ? NULL : entry_named((text){ body.at + from, end - from });
+        if (f != NULL && f->body != NULL)
+            return f->name;
+    }
+    return name;
+}
+
 // Reads what the named functions need. false: a file of the command line cannot
 // be read.
 bool units_read(void)
@@ -502,6 +517,9 @@ bool units_read(void)
     for (int i = 0; i < opt.entries; i++) {
         seek(opt.entry[i]);
         const function *f = entry_named(opt.entry[i]);
+        if (f == NULL || f->body == NULL)
+            opt.entry[i] = meant(opt.entry[i]);
+        f = entry_named(opt.entry[i]);
         if (f == NULL || f->body == NULL)
             read_given();
     }
