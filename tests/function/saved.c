@@ -654,12 +654,18 @@ static void check_empty(void)
     }
 }
 
-// A guard compares with a constant, and its file's name has no end but its own.
+// A guard compares with a constant, its place is one of a guard, and its file's
+// name has no end but its own.
 static void check_guard(void)
 {
-    static const struct { bool fixed; uint32_t name; ad_status want; } c[] = {
-        { false, 0, ADREV_EFILE }, { true, 0, ADREV_OK },
-        { true, 0x632e6261, ADREV_OK }, { true, 0x63006261, ADREV_EFILE }
+    static const struct {
+        bool fixed;
+        uint32_t place, name;
+        ad_status want;
+    } c[] = {
+        { false, 0, 0, ADREV_EFILE }, { true, 0, 0, ADREV_OK },
+        { true, 1, 0, ADREV_EFILE },
+        { true, 0, 0x632e6261, ADREV_OK }, { true, 0, 0x63006261, ADREV_EFILE }
     };
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         ad_fn *fn = NULL;
@@ -669,7 +675,7 @@ static void check_guard(void)
         put(&f, 1, 1);
         put(&f, 0, sizeof(ad_real));
         put(&f, 0, 1);
-        put_step(&f, 1, 3, 0, c[i].fixed ? 2 : 1, 0);
+        put_step(&f, 1, 3, 0, c[i].fixed ? 2 : 1, c[i].place);
         put(&f, 0, 4);          // the result, and then where the guard stands
         put(&f, 7, 4);
         if (c[i].name != 0)
@@ -912,6 +918,52 @@ static void check_fields(void)
     free(f.data);
 }
 
+// Operations of derivatives whose operands do not depend on one another.
+static const char *const apart[] = {
+    "share", "cosine", "over_square", "over_square_dx", "asin_dx", "atanh_dx",
+    "atan_dx", "sigmoid_dx", "gauss", "exp_share"
+};
+
+static bool is_apart(const char *name)
+{
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+        if (strcmp(apart[i], name) == 0)
+            return true;
+    return false;
+}
+
+// Only third derivatives ask for their slopes: these are those of the values
+// nearby, if numbers are double and finite.
+static void check_slopes(const char *name, ad_fn *fn)
+{
+    enum { INPUTS = 6 };
+    static const ad_real from[][3] = {
+        { ADX_K(0.3), ADX_K(0.7), ADX_K(0.45) },
+        { ADX_K(1.7), ADX_K(0.6), ADX_K(-0.35) },
+        { ADX_K(-0.4), ADX_K(1.2), ADX_K(2.3) }
+    };
+    const ad_real h = ADX_K(0x1p-8);
+    for (size_t i = 0; i < 9 && sizeof h == sizeof(double); i++) {
+        ad_real x[INPUTS] = { from[i / 3][0], from[i / 3][1], from[i / 3][2] };
+        ad_real v[INPUTS] = { 0 };
+        ad_real y[5], slope = 0;
+        const ad_real here = x[i % 3];
+        v[i % 3] = 1;
+        ad_status s = ad_fn_jvp(fn, x, v, &slope);
+        for (int k = 0; k < 5 && s == ADREV_OK; k++) {
+            x[i % 3] = here + h * (ad_real)(k - 2);
+            s = ad_fn_eval(fn, x, &y[k]);
+        }
+        const ad_real want = (8 * (y[3] - y[1]) - (y[4] - y[0])) / (12 * h);
+        CHECK(s == ADREV_OK
+              && (!isfinite(want)
+                  || fabs((double)(slope - want))
+                         <= 1e-6 * (1 + fabs((double)want))),
+              "%s, point %zu: slope %g, nearby %g", name, i, (double)slope,
+              (double)want);
+    }
+}
+
 // Operations that a recording has only in its derivatives may be steps of a
 // file, too: alone, or on each of three numbers.
 static void check_operation(const ad_op_info *op, bool each)
@@ -933,17 +985,23 @@ static void check_operation(const ad_op_info *op, bool each)
     } else
         put_step(&f, 0, 6, arg[0], arg[3], arg[6]);
     ad_status s = ended(&f, each ? 9 : 6, &fn);
-    if (CHECK(s == ADREV_OK, "%s: %s", op->name, ad_message(s)))
+    if (CHECK(s == ADREV_OK, "%s: %s", op->name, ad_message(s))) {
         use(fn);
+        if (!each && is_apart(op->name))
+            check_slopes(op->name, fn);
+    }
     ad_fn_free(fn);
 }
 
 static void check_operations(void)
 {
+    size_t found = 0;
     for (uint32_t op = 0; op < ADX_OP_COUNT; op++) {
         check_operation(adx_row_of(op), false);
         check_operation(adx_row_of(op), true);
+        found += is_apart(adx_row_of(op)->name);
     }
+    CHECK(found == sizeof apart / sizeof *apart, "%zu of them", found);
 }
 
 /* --- errors --------------------------------------------------------------- */
