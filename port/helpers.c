@@ -115,6 +115,30 @@ void add_parts(buffer *b, text all)
     }
 }
 
+// A function of the C library with the name and the type that its twin has: a
+// parameter is recorded only if what is given by a pointer to it is.
+static void put_operation(buffer *b, const function *f, library l)
+{
+    static const char *const letter[] = { "x", "y", "z" };
+    const bool recorded = active(f->type->to);
+    buffer head = { 0 };
+    buffer call = { 0 };
+    putf(&head, "%.*s%s(", (int)f->name.n, f->name.at, opt.suffix);
+    if (l.single && recorded)
+        putf(&call, "float%s(", opt.suffix);
+    putf(&call, "%s(ad_%s(", recorded ? opt.rec : "ad_value", l.name);
+    for (int i = 0; i < f->type->pars && i < 3; i++) {
+        put(&head, i > 0 ? ", " : "");
+        ty_print(&head, f->type->par[i], text_of(letter[i]));
+        putf(&call, "%s%s", i > 0 ? ", " : "", letter[i]);
+    }
+    put(&head, ")");
+    put(b, "static inline ");
+    ty_print(b, f->type->to, text_in(&head));
+    putf(b, "\n{\n    return %.*s))%s;\n}\n", (int)call.n, call.at,
+         l.single && recorded ? ")" : "");
+}
+
 // Writes twins of the C library's operations whose addresses are taken.
 void add_wrappers(buffer *b)
 {
@@ -123,16 +147,10 @@ void add_wrappers(buffer *b)
         if (!f->addressed || f->body != NULL || l.kind != L_OPERATION
             || !ty_changed(f->type))
             continue;
-        buffer name = { 0 };
         putf(b, "#ifndef ADREV_PORT_%.*s%s\n#define ADREV_PORT_%.*s%s\n",
              (int)f->name.n, f->name.at, opt.suffix, (int)f->name.n,
              f->name.at, opt.suffix);
-        put(b, "static inline ");
-        const bool two = f->type->pars > 1;
-        putf(&name, "%.*s%s(%s x%s%s%s)", (int)f->name.n, f->name.at,
-             opt.suffix, opt.number, two ? ", " : "", two ? opt.number : "",
-             two ? " y" : "");
-        putf(b, "%s %s\n{\n    return %s(ad_%s(x%s));\n}\n#endif\n\n", opt.number,
-             name.at, opt.rec, l.name, two ? ", y" : "");
+        put_operation(b, f, l);
+        put(b, "#endif\n\n");
     }
 }

@@ -838,13 +838,14 @@ static void put_pieces(buffer *b, buffer *helpers)
 
 bool write_output(buffer *b)
 {
-    buffer all = { 0 }, helpers = { 0 };
+    buffer all = { 0 }, helpers = { 0 }, wrappers = { 0 };
 
     rename_all();
     own_names();
     add_items();
     write_pieces();
-    add_wrappers(&helpers);
+    add_wrappers(&wrappers);
+    put_text(&all, text_in(&wrappers));
     need_pieces();
     types_once();
     number_functions();
@@ -854,6 +855,7 @@ bool write_output(buffer *b)
     for (int i = 0; i < piece_count; i++)
         put_text(&all, text_in(&pieces[i].text));
     add_parts(&helpers, text_in(&all));
+    put_text(&helpers, text_in(&wrappers));
     put_head(b);
     put_pieces(b, &helpers);
     put(b, "\n");
