@@ -465,7 +465,7 @@ static void adx_add_streak(const adx_streak *s, const ad_real from[],
     const ad_real *restrict add = from + s->from;
     ad_real *restrict sum = to + s->to;
     const ptrdiff_t step = s->step;
-    const ptrdiff_t n = s->n;
+    const ptrdiff_t n = (ptrdiff_t)s->n;
     if (step == 1 && s->first)
         memmove(sum, add, s->n * sizeof *sum);
     else if (s->first)

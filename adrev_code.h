@@ -1973,7 +1973,8 @@ static uint32_t adx_first_equal(const adx_program *p, uint32_t table[],
 {
     const adx_key key = adx_equal_key(p, x);
     size_t mask = ((size_t)1 << bits) - 1;
-    size_t at = adx_equal_hash(key.word[0], key.word[1]) >> (64 - bits);
+    size_t at = (size_t)(adx_equal_hash(key.word[0], key.word[1])
+                         >> (64 - bits));
     for (; table[at] != 0; at = (at + 1) & mask) {
         const adx_key other = adx_equal_key(p, table[at] - 1);
         if (memcmp(&key, &other, sizeof key) == 0)

@@ -2782,14 +2782,15 @@ static void adx_arena_fail(adx_arena *a, ad_status status)
 
 #define ADX_ARENA_BLOCK 16000   // bytes
 
-// Returns n elements, all zeros. NULL: no memory, which a->status says, too.
-static void *adx_arena_get(adx_arena *a, size_t n, size_t size)
+// Returns n elements, all zeros. NULL: no memory, which a->status says, too. n
+// has 64 bits on all machines, since texts count in them.
+static void *adx_arena_get(adx_arena *a, uint64_t n, size_t size)
 {
     if (n > SIZE_MAX / 4 / size) {
         adx_arena_fail(a, ADREV_ENOMEM);
         return NULL;
     }
-    size_t bytes = (n * size + 15) / 16 * 16;
+    size_t bytes = ((size_t)n * size + 15) / 16 * 16;
     if (bytes > a->left) {
         size_t room = bytes > ADX_ARENA_BLOCK / 4 ? bytes : ADX_ARENA_BLOCK;
         adx_arena_block *b = a->status != ADREV_OK ? NULL
@@ -5946,7 +5947,8 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
         }
         span += (uint64_t)(v->extent[i] - 1) * step;
         if (v->stride[i] < 0)
-            v->first -= (v->extent[i] - 1) * v->stride[i];
+            v->first = (ptrdiff_t)(v->first
+                                   - (v->extent[i] - 1) * v->stride[i]);
     }
     v->span = span;
     return true;
@@ -11476,8 +11478,10 @@ static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
     }
     if (p.scale != 1)
         adx_scale_matrix(&p, w->room);
-    w->t->options.gemm((size_t)p.m, (size_t)p.k, (size_t)p.n, p.a, p.ars, p.acs,
-                       p.b, p.brs, p.bcs, p.c, p.crs, p.ccs);
+    w->t->options.gemm((size_t)p.m, (size_t)p.k, (size_t)p.n,
+                       p.a, (ptrdiff_t)p.ars, (ptrdiff_t)p.acs,
+                       p.b, (ptrdiff_t)p.brs, (ptrdiff_t)p.bcs,
+                       p.c, (ptrdiff_t)p.crs, (ptrdiff_t)p.ccs);
 }
 
 // Returns how many numbers of memory a product takes.

@@ -70,7 +70,7 @@ linker=
 # A process costs some 10 ms, so what is done for each build is done by the shell
 # itself, and what is done for all of them by one awk.
 
-# find_file NAME: $file is where a test or a unit stands: names are unique.
+# find_file NAME: $file is where a test or a unit stands.
 find_file() {
     for file in "$here"/*/"$1" "$here/$1"; do
         [ ! -f "$file" ] || return 0
@@ -84,11 +84,11 @@ read_head() {
     while [ $lines -lt 6 ] && read -r slashes key words; do
         lines=$((lines + 1))
         case $slashes$key in
-            //flags:) own_flags=$words ;;
-            //with:) with=$words ;;
-            //needs:) needs=$words ;;
-            //libs:) libs=$words ;;
-            //packages:) packages=$words ;;
+            //flags:) own_flags="$own_flags $words" ;;
+            //with:) with="$with $words" ;;
+            //needs:) needs="$needs $words" ;;
+            //libs:) libs="$libs $words" ;;
+            //packages:) packages="$packages $words" ;;
         esac
     done < "$1"
 }
@@ -106,7 +106,8 @@ read_counts() {
 }
 
 # All tests, slow ones first, each with its tags. A `part` is no test, but
-# belongs to one. A file without a line of tags would never run: a mistake.
+# belongs to one. A file without a line of tags would never run: a mistake. So is
+# one with the name of a test, which might be found in its place.
 table() {
     (cd "$here" && awk '
         function wrong(text) { print text > "/dev/stderr"; bad = 1 }
@@ -122,7 +123,14 @@ table() {
                     if (!(tag[k] in known))
                         wrong("tests/" file[i] ": tests/tags.txt has no `" \
                               tag[k] "`")
+                n = split(file[i], at, "/")
+                named[at[n]]++
+                if (tags[file[i]] !~ / part /)
+                    tests[at[n]]
             }
+            for (name in tests)
+                if (named[name] > 1)
+                    wrong("two files are named " name)
             for (others = 0; others <= 1; others++)
                 for (i = 1; i <= count; i++) {
                     own = tags[file[i]]

@@ -33,14 +33,15 @@ static void adx_arena_fail(adx_arena *a, ad_status status)
 
 #define ADX_ARENA_BLOCK 16000   // bytes
 
-// Returns n elements, all zeros. NULL: no memory, which a->status says, too.
-static void *adx_arena_get(adx_arena *a, size_t n, size_t size)
+// Returns n elements, all zeros. NULL: no memory, which a->status says, too. n
+// has 64 bits on all machines, since texts count in them.
+static void *adx_arena_get(adx_arena *a, uint64_t n, size_t size)
 {
     if (n > SIZE_MAX / 4 / size) {
         adx_arena_fail(a, ADREV_ENOMEM);
         return NULL;
     }
-    size_t bytes = (n * size + 15) / 16 * 16;
+    size_t bytes = ((size_t)n * size + 15) / 16 * 16;
     if (bytes > a->left) {
         size_t room = bytes > ADX_ARENA_BLOCK / 4 ? bytes : ADX_ARENA_BLOCK;
         adx_arena_block *b = a->status != ADREV_OK ? NULL

@@ -682,8 +682,10 @@ static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
     }
     if (p.scale != 1)
         adx_scale_matrix(&p, w->room);
-    w->t->options.gemm((size_t)p.m, (size_t)p.k, (size_t)p.n, p.a, p.ars, p.acs,
-                       p.b, p.brs, p.bcs, p.c, p.crs, p.ccs);
+    w->t->options.gemm((size_t)p.m, (size_t)p.k, (size_t)p.n,
+                       p.a, (ptrdiff_t)p.ars, (ptrdiff_t)p.acs,
+                       p.b, (ptrdiff_t)p.brs, (ptrdiff_t)p.bcs,
+                       p.c, (ptrdiff_t)p.crs, (ptrdiff_t)p.ccs);
 }
 
 // Returns how many numbers of memory a product takes.

@@ -193,7 +193,8 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
         }
         span += (uint64_t)(v->extent[i] - 1) * step;
         if (v->stride[i] < 0)
-            v->first -= (v->extent[i] - 1) * v->stride[i];
+            v->first = (ptrdiff_t)(v->first
+                                   - (v->extent[i] - 1) * v->stride[i]);
     }
     v->span = span;
     return true;

@@ -97,11 +97,11 @@ run 4 statements "" all
 run 3 statements "-DADREV_REAL=float -DADREV_MPI_PIECE=4 -DADX_MPI_GOING=4 -DADX_MPI_ID_TAGS=40 -DADREV_DEBUG=1"
 run 4 plate
 run 2 plate "-DADREV_REAL=float" all
-run 2 second
+run 2 hessians
 run 3 failures
 run 2 failures "-DADREV_DEBUG=1" all
 run 2 refused "-DADREV_DEBUG=1 -fsanitize=bounds -fsanitize-undefined-trap-on-error"
-for program in grad statements plate second failures refused; do
+for program in grad statements plate hessians failures refused; do
     rm -f "$dir/$program"
 done
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT-0
 // tags: part
-/* second.c - second derivatives on several ranks (mpi.sh): H v for a function
+/* hessians.c - second derivatives on several ranks (mpi.sh): H v for a function
  * that is spread over ranks, and for a sum of parts.
  *
  * Numbers and their tangents along v are recorded side by side. What a rank
@@ -234,5 +234,5 @@ int main(int argc, char **argv)
         ad_mpi_free(c);
         MPI_Comm_free(&comm);
     }
-    return ranks_done("second");
+    return ranks_done("hessians");
 }
