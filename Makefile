@@ -6,7 +6,8 @@ STRICT = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
          -Wdouble-promotion -Werror
 FAST   = -O3 -march=native
 CFLAGS = -O2
-JOBS   = 2
+JOBS  := $(shell n=$$(nproc 2> /dev/null || echo 2); echo $$((n + 1)))
+# one more than cores: some tests wait
 SECONDS = 60
 B      = build
 PREFIX = /usr/local
