@@ -312,12 +312,12 @@ ADX_EXTERN size_t strlen(const char *text);
 #define ADX_SELDOM ADX_COLD
 #endif
 
-// Sweeps of several directions work on vectors, where there are registers for
-// them. Without these a sweep takes the directions one by one, with less code.
+// Sweeps of several directions work on vectors, on processors that have
+// registers for them or 64 bits: the tape is then read once for all. On the
+// others a sweep takes the directions one by one, with less code.
 #if !ADREV_FIXED && (defined __GNUC__ || defined __clang__)                 \
-    && (defined __SSE2__ || defined __ARM_NEON || defined __VX__            \
-        || defined __ALTIVEC__ || defined __riscv_vector                    \
-        || defined __wasm_simd128__)
+    && (UINTPTR_MAX > 0xffffffff || defined __SSE2__ || defined __ARM_NEON  \
+        || defined __wasm_simd128__ || defined __ALTIVEC__)
 #define ADX_LANES 1
 #endif
 

@@ -368,10 +368,11 @@ one() {
     fi
 }
 
-# wait_for FILE: until it is there, which is soon: another shell writes it.
+# wait_for FILE: until it is there, which is soon: another shell writes it. If
+# that was killed the unit is part of the program, as if nobody shared it.
 wait_for() {
     waited=0
-    until [ -f "$1" ] || [ $waited -gt 900 ]; do
+    until [ -f "$1" ] || [ $waited -gt 120 ]; do
         sleep 1
         waited=$((waited + 1))
     done
@@ -471,6 +472,10 @@ awk -v out="$out" -v last="$number" '
             bad = bad || line ~ / passed, [1-9][0-9]* failed/
         }
         close(file)
+        if (!bad && !good) {    # it was cut short, or never began
+            lines[++n] = "no count of checks"
+            all_failed++
+        }
         if (bad || !good) {
             print "--- " what
             show(lines, n)

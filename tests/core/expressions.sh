@@ -1,8 +1,8 @@
 #!/bin/sh
 # tags:
 # Random expressions:       sh tests/core/expressions.sh CC FLAGS OUT [CASES SEED]
-# With -DFEW=1 among FLAGS 25 cases, otherwise 70, and what runs them is compiled
-# without optimisation.
+# With -DFEW=1 among FLAGS 25 cases, otherwise 70, and what runs them in small
+# blocks is compiled without optimisation.
 #
 # expressions_print.c prints them as C, expressions_run.c runs them as they are
 # written, in steps and forward. With small blocks, where statements often do
@@ -13,7 +13,7 @@
 
 cc=$1
 out=$3
-case $2 in *-DFEW*) usual=25 fast=-O0 ;; *) usual=70 fast= ;; esac
+case $2 in *-DFEW*) usual=25 small=-O0 ;; *) usual=70 small= ;; esac
 cases=${4:-$usual}
 seed=${5:-1}
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -44,8 +44,8 @@ $cc $flags -O0 "$root/tests/core/expressions_print.c" -o "$out/print" \
 # shellcheck disable=SC2086  # flags are a list
 $cc $flags -Wno-double-promotion -c "$out/code.c" -o "$out/code.o" > "$out/log" 2>&1 \
     || fail "what was printed does not build"
-build "$fast" usual
-build "$fast -UADREV_BLOCK -DADREV_BLOCK=1" small
+build "" usual
+build "$small -UADREV_BLOCK -DADREV_BLOCK=1" small
 timeout 100 "$out/usual" > "$out/usual.log"
 timeout 100 "$out/small" > "$out/small.log"
 

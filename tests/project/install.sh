@@ -21,7 +21,9 @@ script=install.sh
 cc=$dir/cc
 cat > "$cc" << END
 #!/bin/sh
+# Another object without -fPIC, which must not get lost unseen.
 kept="$dir/kept.o"
+case " \$* " in *" -fPIC "*) kept="$dir/kept-fPIC.o" ;; esac
 compiler=$compiler
 case " \$* " in
     *"/port/main.c "*) ! command -v tcc > /dev/null || compiler=tcc ;;
