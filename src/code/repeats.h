@@ -16,7 +16,9 @@
  * in the sequence. What has been found is compared symbol by symbol.
  *
  * Outputs are a sequence of their own: their symbol is the statement whose
- * instances they are.
+ * instances they are. What is then in no loop is folded once more, by symbols
+ * that do not say which statement that is. A loop is in no loop of this fold,
+ * so none nest deeper than ADX_ROLL_DEPTH.
  *
  *   needs   tape/memory core/cells function/program function/unique
  *           function/copy code/layout
@@ -606,7 +608,8 @@ static void adx_number_instances(adx_rolled *r, uint32_t leaf)
     } while (adx_next_instance(f->depth, t, none, f->count));
 }
 
-// Makes the leaves of an item that is in the loops of `in`.
+// Makes the leaves of an item that is in the loops of `in`, which are fewer than
+// ADX_ROLL_DEPTH if it is a loop.
 static void adx_make_leaves(const ad_allocator *a, adx_rolled *r, uint32_t item,
                             const adx_looped *in)
 {
@@ -677,14 +680,16 @@ static adx_rolled *adx_begin_rolled(const adx_writing *k)
 // Outputs that are in no loop yet, in whichever order they were computed: their
 // places in work become a table. As single statements they would be a C function
 // as long as they are many, which takes compilers a time that grows with the
-// square of that.
+// square of that. Each loop gets a symbol of its own, for it must not be folded:
+// it may be as deep as loops may be.
 static size_t adx_fold_alike(const adx_writing *k, adx_rolled *r,
                              uint32_t *from, size_t n)
 {
     for (size_t i = 0; i < n && !r->failed; i++) {
         adx_item *s = &r->item[from[i]];
-        if (s->count == 1)
-            s->symbol = adx_output_symbol(k, r, r->entry[s->first], true);
+        s->symbol = s->count > 1
+                  ? (uint64_t)1 << 63 | from[i]
+                  : adx_output_symbol(k, r, r->entry[s->first], true);
     }
     return adx_fold(k->p->memory, r, from, n);
 }

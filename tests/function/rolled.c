@@ -97,6 +97,36 @@ static void film(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = s;
 }
 
+// Outputs of a pattern with four levels, one more than loops have.
+static void deep(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    enum { PIECE = 100 };
+    const size_t n = *(const size_t *)ctx;
+    const uint64_t was = state;
+    ad_rev *sine = calloc(2 * n, sizeof *sine), *cosine = sine + n, e;
+    size_t at = 0;
+    if (sine == NULL)
+        return;
+    for (size_t i = 0; i < n; i++)
+        sine[i] = ad_rec(ad_sin(x[i]));
+    for (size_t i = 0; i < n; i++)
+        cosine[i] = ad_rec(ad_cos(x[i]));
+    e = ad_rec(ad_exp(x[1]));
+    for (int i = 1; i <= 81; i++) {
+        state = 88172645463325252u;
+        for (int k = 0; k < PIECE; k++, at++)
+            y[at] = below(2) ? sine[(at + (size_t)i) % n] : cosine[7 * at % n];
+        if (i % 3 == 0)
+            y[at++] = x[0];
+        if (i % 9 == 0)
+            y[at++] = (ad_rev){ .v = 2.5 };
+        if (i % 27 == 0)
+            y[at++] = e;
+    }
+    state = was;
+    free(sine);
+}
+
 static void burgers(const ad_rev *x, ad_rev *y, void *ctx)
 {
     const size_t n = *(const size_t *)ctx;
@@ -597,7 +627,7 @@ static void test_random(size_t count)
     free(p);
 }
 
-// Large ones, whose text is bounded, and so is the time to compile it.
+// Large ones, whose text is bounded.
 static void test_large(void)
 {
     static size_t large = LONG;
@@ -648,10 +678,19 @@ static void count_results(ad_fn *fn)
     CHECK(count < 20, "%zu results are statements", count);
 }
 
+// Two loops make the results; outputs have loops of three levels.
+static void count_levels(ad_fn *fn)
+{
+    const ad_c_options o = { .functions = ADREV_C_VALUE };
+    ad_c_size about[ADREV_C_COUNT];
+    CHECK(ad_fn_c_size(fn, &o, about, NULL) == ADREV_OK, "deep");
+    CHECK(about[0].loops >= 2 + 3, "deep: %zu loops", about[0].loops);
+}
+
 // Small ones with all functions.
 static void test_small(void)
 {
-    static size_t size[] = { 200, 400, 300, 150, 1000, 500 };
+    static size_t size[] = { 200, 400, 300, 150, 1000, 500, 250 };
     static sample some = { 2000, 300 };
     static int side = 12;
     const unsigned some_of = ADREV_C_VALUE | ADREV_C_GRADIENT | ADREV_C_HVP;
@@ -676,6 +715,8 @@ static void test_small(void)
           .functions = some_of },
         { .name = "film", .f = film, .ctx = &side, .n = 144, .m = 1,
           .functions = ADREV_C_HESSIAN_SPARSE },
+        { .name = "deep", .f = deep, .ctx = &size[6], .n = 250,
+          .m = 81 * 100 + 27 + 9 + 3, .functions = ADREV_C_VALUE },
     };
     enum { N = sizeof p / sizeof *p };
     begin_file();
@@ -684,6 +725,7 @@ static void test_small(void)
     end_file(p, N);
     CHECK(2 * p[6].bytes < p[6].unrolled, "growth: no loop of results");
     count_results(p[9].fn);
+    count_levels(p[10].fn);
     const bool few = ONE_IN(2) > 1;     // -O2 takes half a minute
     compile(few ? quick_compiler() : "gcc", few ? "-O0" : "-O2", p, N);
     if (!few && shell("command -v clang > /dev/null"))
