@@ -208,65 +208,62 @@ static bool only_bytes(const node *n, const node *d)
     return true;
 }
 
-// The size in an argument: also that which a variable has got.
-static node *size_in(node *n, const function *in)
-{
-    if (n->kind == UnaryExprOrTypeTraitExpr)
-        return n;
-    node *d = n->kind == DeclRefExpr ? n->decl : NULL;
-    if (counts_bytes(d) && in != NULL && only_bytes(in->body, d))
-        return d->kid[0];
-    for (int i = 0; i < n->kids; i++) {
-        node *found = size_in(n->kid[i], in);
-        if (found != NULL)
-            return found;
-    }
-    return NULL;
-}
+// What the sizes in the arguments of a call say of the memory `of`.
+typedef struct sizes {
+    const function *in;
+    ty *of;
+    bool any, mixed;
+} sizes;
 
 // One variable, and memory of recorded numbers and of others.
-static void same_use(node *size, bool recorded)
+static void same_use(node *d, bool recorded)
 {
-    node *d = size->parent;
-    if (d->kind != VarDecl)
-        return;
     if (d->counted && d->counted != (recorded ? 1u : 2u))
         refuse(d, "compute one size for each", "the size of numbers, some of which "
                "are recorded");
     d->counted = recorded ? 1 : 2;
 }
 
+static void take_size(node *n, sizes *s)
+{
+    s->any = true;
+    sizes_known(n);
+    if (!ty_changed(s->of))
+        return;
+    sizes_named(n, s->of);
+    s->mixed |= sizes_mixed(n, s->of);
+}
+
+// All sizes in an argument: also those which variables have got.
+static void take_sizes(node *n, sizes *s)
+{
+    node *d = n->kind == DeclRefExpr ? n->decl : NULL;
+    if (n->kind == UnaryExprOrTypeTraitExpr) {
+        take_size(n, s);
+    } else if (counts_bytes(d) && s->in != NULL && only_bytes(s->in->body, d)) {
+        same_use(d, ty_changed(s->of));
+        take_size(d->kid[0], s);
+    }
+    for (int i = 0; i < n->kids; i++)
+        take_sizes(n->kid[i], s);
+}
+
 static void memory_check(later *l)
 {
     const library lib = call_library(l->at);
     ty *of = l->type;
-    bool sized = false, mixed = false;
 
     while (of->kind == T_VOID && of->bound != NULL)
         of = of->bound;
-    for (int i = 1; i < l->at->kids; i++) {
-        node *size = size_in(l->at->kid[i], l->in);
-        sizes_known(l->at->kid[i]);
-        if (size == NULL)
-            continue;
-        sized = true;
-        sizes_known(size);
-        same_use(size, ty_changed(of));
-        if (!ty_changed(of))
-            continue;
-        sizes_named(size, of);
-        mixed |= sizes_mixed(size, of);
-    }
+    sizes s = { .in = l->in, .of = of };
+    for (int i = 1; i < l->at->kids; i++)
+        take_sizes(l->at->kid[i], &s);
     if (!ty_changed(of))
         return;
-    for (int i = 1; i < l->at->kids; i++) {
-        sizes_named(l->at->kid[i], of);
-        mixed |= sizes_mixed(l->at->kid[i], of);
-    }
     if (lib.kind == L_SET && !zero_literal(l->at->kid[2]))
         refuse(l->at, "set the numbers in a loop",
                "recorded numbers are filled with bytes (aliasing)");
-    if (!sized || mixed)
+    if (!s.any || s.mixed)
         refuse(l->at, "write the size with sizeof, in the call itself",
                "memory for recorded numbers has a size in bytes");
 }

@@ -1,0 +1,35 @@
+// tags: part
+// SPDX-License-Identifier: MIT-0
+// port: several sizes in one argument, all of them of recorded numbers
+// function: memory_size_sum
+// with: x:n
+// in: 3
+// out: 1
+// at: 1 2 0.5
+// call: y[0] = memory_size_sum@(x, 3);
+#include <stdlib.h>
+
+struct memory_size_sum_row {
+    int n;
+    double v[];
+};
+
+double memory_size_sum(const double *x, int n)
+{
+    const size_t body = (size_t)n * sizeof(double);
+    const size_t na = (size_t)n * sizeof(double);
+    const size_t nb = (size_t)n * sizeof(double);
+    struct memory_size_sum_row *a = malloc(sizeof *a + body);
+    double *b = malloc(na + nb), s = 0;
+    a->n = n;
+    for (int i = 0; i < n; i++) {
+        a->v[i] = x[i] * x[i];
+        b[i] = x[i];
+        b[n + i] = 2 * x[i];
+    }
+    for (int i = 0; i < a->n; i++)
+        s += a->v[i] * b[i] * b[n + i];
+    free(a);
+    free(b);
+    return s;
+}
