@@ -417,12 +417,23 @@ static void see_cache(node *n)
         see_cache(n->kid[i]);
 }
 
-// A digit of a text, as in `s = 10 * s + (*p - '0')`: a number is read.
+static bool is_char(const node *n)
+{
+    const text t = n->desugared.n ? n->desugared : n->type;
+    return t.n >= 4 && is((text){ t.at + t.n - 4, 4 }, "char");
+}
+
+// A digit of a text, as in `s = 10 * s + (*p - '0')`: a number is read. Of a
+// character also `*p - 48` and `*p & 15`.
 static bool is_digit_of(const node *n)
 {
     const node *zero = base_node(n->kid[1]);
-    return is(n->opcode, "-") && zero->kind == CharacterLiteral
-        && is(zero->value, "48");
+    const bool literal = zero->kind == IntegerLiteral
+        && is_char(base_node(n->kid[0]));
+    if (one_of(n->opcode, "- -="))
+        return (literal || zero->kind == CharacterLiteral)
+            && is(zero->value, "48");
+    return one_of(n->opcode, "& &=") && literal && is(zero->value, "15");
 }
 
 // Of `x + m - m`, where m is so large that x is rounded to a whole number: the
@@ -433,7 +444,9 @@ static double constant_named(const node *n, int depth)
 {
     const node *d = node_by_id(n->ref);
     const bool fixed = d != NULL && d->kind == VarDecl && d->init && d->kids
-        && (starts(d->type, "const ") || (d->parent != tree && !data_changes(d)));
+        && (starts(d->type, "const ")
+            || ((d->parent != tree || is(d->storage, "static"))
+                && !data_changes(d)));
     return fixed && depth > 0 ? constant_of(d->kid[0], depth - 1) : 0;
 }
 
@@ -444,16 +457,18 @@ static double constant_of(const node *n, int depth)
         return strtod(text_copy(n->value), NULL);
     if (n->kind == DeclRefExpr)
         return constant_named(n, depth);
-    if (n->kind != BinaryOperator || !one_of(n->opcode, "* /"))
+    if (n->kind != BinaryOperator || !one_of(n->opcode, "* / <<"))
         return 0;
     const double a = constant_of(n->kid[0], depth);
     const double b = constant_of(n->kid[1], depth);
+    if (is(n->opcode, "<<"))
+        return b >= 0 && b < 63 ? a * (double)(1LL << (int)b) : 0;
     return is(n->opcode, "*") ? a * b : b != 0 ? a / b : 0;
 }
 
 static void see_rounding(node *n, ty *sum)
 {
-    for (int i = 0; one_of(n->opcode, "+ -") && i < 2; i++) {
+    for (int i = 0; one_of(n->opcode, "+ - += -=") && i < 2; i++) {
         const double m = constant_of(n->kid[i], 2);
         const double least = sum->single ? 0x1p22 : 0x1p51;
         for (double power = least; power <= 4 * least; power *= 2)
@@ -512,6 +527,9 @@ static ty *see_compound(node *n)
     flows(b, a);
     if (a->kind == T_PTR)
         step_note(a);
+    if (a->kind == T_NUM)
+        see_rounding(n, a);
+    flow_reads |= is_digit_of(n);
     return a;
 }
 

@@ -68,10 +68,12 @@ static text path_in(text folder, text path)
     return full ? text_of(full) : text_in(&b);
 }
 
-// Headers ask for what the processor has.
+// Headers ask for what the processor has. That of a cross project is not one of
+// this machine's compiler.
 static bool of_processor(text w)
 {
-    static const char *const some[] = { "-march=", "-msse", "-mssse", "-mavx",
+    static const char *const some[] = { "-march=native", "-march=x86",
+                                        "-msse", "-mssse", "-mavx",
                                         "-mfma", "-mf16c", "-mbmi", "-mpopcnt",
                                         "-mlzcnt" };
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
