@@ -2807,6 +2807,8 @@ ADX_INLINE adx_operand *adx_put(adx_operand *op, ad_real d, uint64_t id)
     return op + 1;
 }
 
+// A statement has at least one operand, besides that which ADX_SUM stands for:
+// with ADREV_FIXED adx_spread_plain relies on it.
 ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
 {
     adx_now.op = op;
@@ -8156,6 +8158,8 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     size_t most = ADX_WIDEST;
     while (most > 1 && !adx_afford(t, adx_width(count, most)))
         most = most == 8 ? 4 : 1;
+    // All sweeps use this room: nothing in one of them may take adjoints of this
+    // tape again, which writes there or frees it.
     ad_real *a = adx_uncleared(t, adx_width(count, most));
     if (a == NULL)
         return ADREV_ENOMEM;
@@ -9208,7 +9212,8 @@ ADX_SELDOM_END
 
 /* --- operations -------------------------------------------------------------
  * Rows for the chain rule, and of what cells have besides: x || y, x && y. A
- * ratio is the tangent of a quotient, where a zero absorbs as in chain.      */
+ * ratio is the tangent of a quotient, where a zero absorbs as in chain. At
+ * x = y = 0 its partial by y is NaN; only ad_fn_taylor makes ratios.         */
 
 // clang-format off
 #define ADX_CHAIN(ROW)                                                                                     \

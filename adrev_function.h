@@ -358,7 +358,9 @@ ADX_TRY ad_status ad_fn_hessian(ad_fn *fn, const ad_real x[],
                                 const ad_real w[], ad_real H[]);
 
 // Taylor coefficients of f along x + t v: y[k*m + i] is the coefficient of t^k
-// in y[i], for k = 0 ... order. The k-th derivative is k! times as large.
+// in y[i], for k = 0 ... order. The k-th derivative is k! times as large. From
+// order 2 on, products of a value and a coefficient must be representable, too:
+// a quotient q = a/b has the tangent (a' - q b')/b, and q b' is formed first.
 //
 //   order        in    at most 100000, else ADREV_ESHAPE
 //   y  [(order + 1)*m]  out

@@ -27,7 +27,8 @@
 
 /* --- operations -------------------------------------------------------------
  * Rows for the chain rule, and of what cells have besides: x || y, x && y. A
- * ratio is the tangent of a quotient, where a zero absorbs as in chain.      */
+ * ratio is the tangent of a quotient, where a zero absorbs as in chain. At
+ * x = y = 0 its partial by y is NaN; only ad_fn_taylor makes ratios.         */
 
 // clang-format off
 #define ADX_CHAIN(ROW)                                                                                     \

@@ -364,6 +364,8 @@ ADX_INLINE adx_operand *adx_put(adx_operand *op, ad_real d, uint64_t id)
     return op + 1;
 }
 
+// A statement has at least one operand, besides that which ADX_SUM stands for:
+// with ADREV_FIXED adx_spread_plain relies on it.
 ADX_INLINE ad_rev adx_commit(ad_real v, adx_operand *op, unsigned header)
 {
     adx_now.op = op;

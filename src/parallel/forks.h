@@ -4,9 +4,10 @@
  * How a fork is opened, its branches run, and joined; and the forms of a fork
  * for C programs. While a fork is open, nothing is recorded where it was
  * opened: its task is set aside, and the thread may run branches on the same
- * tape. Each branch is a task; what it records is a stretch of one tape. A fork
- * keeps its branches in their order (adx_fork), and is two entries of the tape
- * of its own task, between which other tasks may have recorded.
+ * tape, unless that is the root's: then they are recorded on another one. Each
+ * branch is a task; what it records is a stretch of one tape. A fork keeps its
+ * branches in their order (adx_fork), and is two entries of the tape of its own
+ * task, between which other tasks may have recorded.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           array/operands parallel/api parallel/threads parallel/pool

@@ -447,6 +447,8 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     size_t most = ADX_WIDEST;
     while (most > 1 && !adx_afford(t, adx_width(count, most)))
         most = most == 8 ? 4 : 1;
+    // All sweeps use this room: nothing in one of them may take adjoints of this
+    // tape again, which writes there or frees it.
     ad_real *a = adx_uncleared(t, adx_width(count, most));
     if (a == NULL)
         return ADREV_ENOMEM;
