@@ -8,7 +8,7 @@
  * What was computed then has the derivatives of then: if two inputs have the
  * same value, the result would depend on the first of them only. Such a test is
  * told by two things: one number is copied to the other, and what is asked is
- * whether they are equal, however that is written. `if (x > most) most = x;` asks
+ * whether they are equal (docs/porting-tool.md lists ways that are not seen). `if (x > most) most = x;` asks
  * for an order. A loop that ends when nothing changes (`if (x == old) break;
  * old = x;`) goes on with the numbers of the present turn.
  *
@@ -162,6 +162,19 @@ static unsigned asked_by_call(const node *call, const pair *p, int depth)
     return is_number(call) ? NEAR : EQUAL;
 }
 
+// `hit = x == last;`, where hit is declared before.
+static unsigned asked_later(const node *d, const node *n, const pair *p, int depth)
+{
+    unsigned bits = 0;
+    if (n->kind == BinaryOperator && is(n->opcode, "=")
+        && local_named(base_node(n->kid[0])) == d
+        && names_both(n->kid[1], p, depth))
+        return asked(n->kid[1], p, depth);
+    for (int i = 0; i < n->kids; i++)
+        bits |= asked_later(d, n->kid[i], p, depth);
+    return bits;
+}
+
 // Of the smallest expressions that name both.
 static unsigned asked(const node *n, const pair *p, int depth)
 {
@@ -176,6 +189,8 @@ static unsigned asked(const node *n, const pair *p, int depth)
     if (d != NULL && d->init && d->kids && depth > 0
         && names_both(d->kid[0], p, depth - 1))
         bits |= asked(d->kid[0], p, depth - 1);
+    if (d != NULL && depth > 0 && !is_number(n))
+        bits |= asked_later(d, p->in, p, depth - 1);
     if (bits)
         return bits;
     if (n->kind == BinaryOperator && is_order(n->opcode)
@@ -271,6 +286,35 @@ static where place_of(node *n)
     return memory ? IN_MEMORY : IN_LOCAL;
 }
 
+// One of the two gets another value than the other's.
+static bool goes_on(const node *n, const node *store, const pair *p)
+{
+    const bool writes = n != store
+        && ((n->kind == BinaryOperator && is(n->opcode, "="))
+            || n->kind == CompoundAssignOperator
+            || (n->kind == UnaryOperator && one_of(n->opcode, "++ --")));
+    if (writes && (directly(n->kid[0], p, false) || directly(n->kid[0], p, true)))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (goes_on(n->kid[i], store, p))
+            return true;
+    return false;
+}
+
+static const node *condition_of(const node *n)
+{
+    return n->kind == ForStmt ? n->kid[2] : n->kind == DoStmt ? n->kid[1]
+         : n->kid[0];
+}
+
+// A loop that looks for a number or keeps one, and no iteration: there one of the
+// two is computed anew.
+static bool loop_uses_again(const node *loop, const node *store, const pair *p)
+{
+    return (question(condition_of(loop), p) & EQUAL)
+        && !goes_on(loop, store, p);
+}
+
 // `store` is where fresh is copied to kept.
 static bool uses_again(const node *choice, const node *store, const pair *p)
 {
@@ -346,13 +390,30 @@ static void refuse_use(const node *at)
            "then");
 }
 
+static bool depends_again(const node *n, const copy *c)
+{
+    switch (n->kind) {
+    case IfStmt:
+    case ConditionalOperator:
+    case SwitchStmt:
+        return uses_again(n, c->at, &c->of);
+    case WhileStmt:
+    case DoStmt:
+    case ForStmt:
+        return loop_uses_again(n, c->at, &c->of);
+    case BinaryOperator:        // hit || (last = x, value = f(x))
+        return one_of(n->opcode, "&& ||") && inside(c->at, n->kid[1])
+            && uses_again(n, c->at, &c->of);
+    default:
+        return false;
+    }
+}
+
 static void look_at_choices(node *n, const copy *copies)
 {
-    if (n->kind == IfStmt || n->kind == ConditionalOperator
-        || n->kind == SwitchStmt)
-        for (const copy *c = copies; c != NULL; c = c->next)
-            if (uses_again(n, c->at, &c->of))
-                refuse_use(n->kid[0]);
+    for (const copy *c = copies; c != NULL; c = c->next)
+        if (depends_again(n, c))
+            refuse_use(condition_of(n));
     for (int i = 0; i < n->kids; i++)
         look_at_choices(n->kid[i], copies);
 }
