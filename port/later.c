@@ -234,18 +234,35 @@ static void take_size(node *n, sizes *s)
     s->mixed |= sizes_mixed(n, s->of);
 }
 
-// All sizes in an argument: also those which variables have got.
-static void take_sizes(node *n, sizes *s)
+// All sizes in an argument: also those which variables have got. It says whether
+// there are any.
+static bool take_sizes(node *n, sizes *s)
 {
     node *d = n->kind == DeclRefExpr ? n->decl : NULL;
-    if (n->kind == UnaryExprOrTypeTraitExpr) {
+    bool any = n->kind == UnaryExprOrTypeTraitExpr;
+    if (any) {
         take_size(n, s);
     } else if (counts_bytes(d) && s->in != NULL && only_bytes(s->in->body, d)) {
         same_use(d, ty_changed(s->of));
         take_size(d->kid[0], s);
+        any = true;
     }
     for (int i = 0; i < n->kids; i++)
-        take_sizes(n->kid[i], s);
+        any |= take_sizes(n->kid[i], s);
+    return any;
+}
+
+// `sizeof *a + n * 8`: a part of the sum is a mere number of bytes. A literal
+// alone is room to spare; what is added to an address is none of the size.
+static bool take_sum(node *n, sizes *s)
+{
+    node *sum = base_node(n);
+    if (sum->kind != BinaryOperator || !is(sum->opcode, "+")
+        || sum->ty == NULL || sum->ty->kind == T_PTR)
+        return take_sizes(n, s);
+    const bool a = take_sum(sum->kid[0], s), b = take_sum(sum->kid[1], s);
+    s->mixed |= a != b && base_node(sum->kid[a])->kind != IntegerLiteral;
+    return a || b;
 }
 
 static void memory_check(later *l)
@@ -257,7 +274,7 @@ static void memory_check(later *l)
         of = of->bound;
     sizes s = { .in = l->in, .of = of };
     for (int i = 1; i < l->at->kids; i++)
-        take_sizes(l->at->kid[i], &s);
+        take_sum(l->at->kid[i], &s);
     if (!ty_changed(of))
         return;
     if (lib.kind == L_SET && !zero_literal(l->at->kid[2]))

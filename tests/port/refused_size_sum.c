@@ -44,7 +44,24 @@ static double size_sum_row(const double *x, const double *w, int n)
     return s;
 }
 
+static double size_sum_bytes(const double *x, int n, size_t more)
+{
+    struct size_sum_row *a = malloc(sizeof *a + (size_t)n * 8); // refused: in bytes
+    const size_t bytes = (size_t)n * sizeof(double);
+    double *b = malloc(bytes + more), s = 0; // refused: size in bytes
+    for (int i = 0; i < n; i++) {
+        a->v[i] = x[i] * x[i];
+        b[i] = x[i];
+    }
+    for (int i = 0; i < n; i++)
+        s += a->v[i] * b[i];
+    free(a);
+    free(b);
+    return s;
+}
+
 double refused_size_sum(const double *x, const double *w, int n)
 {
-    return size_sum_pair(x, w, n) + size_sum_row(x, w, n);
+    return size_sum_pair(x, w, n) + size_sum_row(x, w, n)
+        + size_sum_bytes(x, n, 8 * (size_t)n);
 }
