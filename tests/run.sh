@@ -419,7 +419,8 @@ while IFS='|' read -r cc flags words; do
 done < "$plan"
 
 seconds=$(sed -n 's/^# cpu: *//p' "$plan")
-time="${seconds:+about $((seconds / jobs / 60 + 1)) min}"
+cores=$(nproc 2> /dev/null || echo "$jobs")
+time="${seconds:+about $((seconds / (jobs < cores ? jobs : cores) / 60 + 1)) min}"
 echo "$number builds, $jobs at a time: ${time:-a long time}"
 
 # Units come first, so that those who wait for them do not wait for long.
