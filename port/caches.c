@@ -8,9 +8,10 @@
  * What was computed then has the derivatives of then: if two inputs have the
  * same value, the result would depend on the first of them only. Such a test is
  * told by two things: one number is copied to the other, and what is asked is
- * whether they are equal (docs/porting-tool.md lists ways that are not seen). `if (x > most) most = x;` asks
- * for an order. A loop that ends when nothing changes (`if (x == old) break;
- * old = x;`) goes on with the numbers of the present turn.
+ * whether they are equal. docs/porting-tool.md lists ways that are not seen.
+ * `if (x > most) most = x;` asks for an order. A loop that ends when nothing
+ * changes (`if (x == old) break; old = x;`) goes on with the numbers of the
+ * present turn.
  *
  * SPDX-License-Identifier: MIT-0
  */
