@@ -168,7 +168,8 @@ static void leave(int signal)
     siglongjmp(out, signal);
 }
 
-// An operation that traps is as if it had not been.
+// An operation that traps is as if it had not been. (Its operands are inputs:
+// without GNU C an operator in it would be a statement by itself, and remain.)
 static void test_trap(void)
 {
     struct sigaction action = { .sa_handler = leave };
@@ -177,6 +178,7 @@ static void test_trap(void)
     ad_use(t);
     ad_rev x = ad_input(2);
     ad_rev zero = ad_input(0);
+    ad_rev below = ad_input(-1);
     volatile size_t bytes = ad_tape_bytes(t);
     volatile int trapped = 0;
 
@@ -188,7 +190,7 @@ static void test_trap(void)
         trapped++;
     feenableexcept(FE_DIVBYZERO | FE_INVALID);  // a handler begins without
     if (sigsetjmp(out, 1) == 0)
-        DROP(ad_rec(ad_mul(x, ad_log(ad_sub(zero, 1)))));
+        DROP(ad_rec(ad_mul(x, ad_log(below))));
     else
         trapped++;
     feclearexcept(FE_ALL_EXCEPT);
