@@ -460,7 +460,7 @@ ADX_TRY ad_status ad_fn_load(ad_fn **out, const void *data, size_t bytes,
  *           adx_function_space adx_table_space adx_array_space
  *           adx_restrict_word adx_stride_type adx_infinity adx_say_literal
  *           adx_say_element_literal adx_say_formula ADX_HELPER_COUNT
- *           adx_mark_helpers adx_are_in_dialect adx_say_helpers
+ *           adx_find_helpers adx_are_in_dialect adx_say_helpers
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -784,9 +784,9 @@ static const adx_helper adx_helpers[] = {
 #undef ADX_TEXT_PARTIAL
 #define ADX_HELPER_COUNT (sizeof adx_helpers / sizeof *adx_helpers)
 
-// Marks the helper functions that a text calls, and those that they call in
+// Finds the helper functions that a text calls, and those that they call in
 // turn. False: one is not in the table.
-static bool adx_mark_helpers(const char *text, bool needed[])
+static bool adx_find_helpers(const char *text, bool needed[])
 {
     for (const char *at = text; (at = strstr(at, "adx_")) != NULL;) {
         at += 4;
@@ -802,7 +802,7 @@ static bool adx_mark_helpers(const char *text, bool needed[])
             return false;
         if (!needed[i]) {
             needed[i] = true;
-            if (!adx_mark_helpers(adx_helpers[i].body, needed))
+            if (!adx_find_helpers(adx_helpers[i].body, needed))
                 return false;
         }
     }
@@ -1052,7 +1052,7 @@ static void adx_find_homes(adx_writing *k)
 {
     const adx_program *p = k->p;
     size_t at = 0;
-    // how often each number is an output; what nodes read is marked already
+    // how often each number is an output; what nodes read is known already
     for (size_t i = 0; i < p->outputs; i++) {
         uint32_t *home = &k->home[p->output[i]];
         *home = *home == ADX_NOWHERE ? ADX_HOME_ONE : ADX_HOME_NONE;
@@ -1127,7 +1127,7 @@ static bool adx_begin_writing(adx_writing *k)
     memset(k->home, 0xff, p->numbers * sizeof *k->home);    // ADX_NOWHERE
     memset(k->part, 0, p->numbers * sizeof *k->part);
     memset(k->place, 0, p->numbers * sizeof *k->place);
-    adx_mark_used(p, k->used);
+    adx_find_used(p, k->used);
     adx_find_stored(k);
     adx_find_homes(k);
     adx_find_places(k);
@@ -2028,7 +2028,7 @@ static adx_node *adx_join_equal(adx_program *q, bool used[])
                 adx_rename_reads(&q->node[i], as);
         for (size_t i = 0; i < q->outputs; i++)
             q->output[i] = as[q->output[i]];
-        adx_mark_used(q, used);
+        adx_find_used(q, used);
     } else {
         adx_drop(a, was);
         was = NULL;
@@ -2044,7 +2044,7 @@ static void adx_part_equal(adx_program *q, adx_node *was, bool used[])
     memcpy(q->node, was, q->nodes * sizeof *was);
     memcpy(q->output, was + q->nodes, q->outputs * sizeof *q->output);
     adx_drop(q->memory, was);
-    adx_mark_used(q, used);
+    adx_find_used(q, used);
 }
 
 /* --- symbols ------------------------------------------------------------- */
@@ -2719,7 +2719,7 @@ static void adx_find_chain(adx_reordering *o, size_t i)
 }
 
 // Afterwards a link is another symbol than the node with which a chain begins.
-static void adx_mark_links(adx_reordering *o)
+static void adx_tell_links(adx_reordering *o)
 {
     for (size_t i = 0; i < o->n; i++)
         if (o->head[o->node[i]] != o->node[i])
@@ -2849,7 +2849,7 @@ static bool adx_order_by_levels(const adx_writing *k, adx_program *q,
         adx_fill_levels(&o, begin);
         for (uint32_t l = 1; l <= o.levels; l++)
             adx_sort_level(&o, begin[l - 1], begin[l]);
-        adx_mark_links(&o);
+        adx_tell_links(&o);
     }
     *order = (adx_order){ o.node, o.symbol };
     bool ok = begin != NULL;
@@ -5422,13 +5422,13 @@ typedef struct adx_c_file {
     ad_c_size *size;            // of each function; NULL: of no interest
 } adx_c_file;
 
-// Marks the helper functions that a program calls.
+// Finds the helper functions that a program calls.
 static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
 {
     bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
     ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
     if (used != NULL)
-        adx_mark_used(q, used);
+        adx_find_used(q, used);
     for (size_t i = 0; status == ADREV_OK && i < q->nodes; i++) {
         const adx_many *m = adx_many_of(q, &q->node[i]);
         uint32_t op = m == NULL ? q->node[i].op : m->op;
@@ -5438,7 +5438,7 @@ static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
         bool plain = op >= ADX_OP_COUNT
                   || (m != NULL && !adx_facts_of(m->kind)->operation);
         if (!plain && adx_is_used(q, &q->node[i], used)
-            && !adx_mark_helpers(adx_value_text(file->text, op), file->needed))
+            && !adx_find_helpers(adx_value_text(file->text, op), file->needed))
             status = ADREV_EEXTERNAL;
     }
     adx_drop(q->memory, used);
@@ -5559,7 +5559,7 @@ static void adx_write_besides(adx_writing *k, const adx_program *q,
     const ad_fn *fn = file->fn;
     bool wanted = kind->bit <= ADREV_C_VJP || (file->asked & ADX_C_BLOCKS);
     if (k->text->loaded && wanted && adx_has_block(k)) {
-        adx_mark_used(q, k->used);
+        adx_find_used(q, k->used);
         adx_say_block(k);
     }
     if (adx_is_looped(k, fn, kind->kind))
@@ -5617,7 +5617,7 @@ static ad_status adx_do_kind(adx_c_file *file, size_t which)
     return status;
 }
 
-// Writes all that are asked for, and marks what helpers they need.
+// Writes all that are asked for, and finds what helpers they need.
 static ad_status adx_do_kinds(adx_c_file *file)
 {
     ad_status status = ADREV_OK;

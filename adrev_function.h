@@ -2144,12 +2144,11 @@ ADX_SELDOM_END
  *
  *   needs   tape/memory core/cells function/program function/unique
  *           function/emit
- *   offers  adx_making adx_mark_number adx_is_used adx_mark_used
- *           adx_end_making adx_start_making adx_begin_making adx_take_range
- *           adx_own_range adx_set_range adx_copied_list adx_copy_node
- *           adx_partial_in adx_argument adx_accumulate_each adx_accumulate
- *           adx_or_zero adx_argument_range adx_partials_in adx_cosines_in
- *           adx_copy_nodes
+ *   offers  adx_making adx_set_used adx_is_used adx_find_used adx_end_making
+ *           adx_start_making adx_begin_making adx_take_range adx_own_range
+ *           adx_set_range adx_copied_list adx_copy_node adx_partial_in
+ *           adx_argument adx_accumulate_each adx_accumulate adx_or_zero
+ *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_nodes
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -2169,7 +2168,7 @@ typedef struct adx_making {
     bool series;                // derivatives are coefficients of order 2
 } adx_making;
 
-static void adx_mark_number(void *user, uint32_t number)
+static void adx_set_used(void *user, uint32_t number)
 {
     ((bool *)user)[number] = true;
 }
@@ -2188,24 +2187,24 @@ static inline bool adx_is_used(const adx_program *p, const adx_node *s,
     return false;
 }
 
-// Marks the numbers that a guard, or a node with many results, reads, and all
+// Finds the numbers that a guard, or a node with many results, reads, and all
 // results of that node. False: the node is not needed.
-ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
+ADX_NOINLINE static bool adx_use_reads(const adx_program *p, const adx_node *s,
                                        bool used[])
 {
     if (!adx_is_used(p, s, used))
         return false;
     if (s->op == ADX_OP_many)
         memset(&used[s->r], true, adx_results_of(p, s) * sizeof *used);
-    adx_visit_reads(p, s, adx_mark_number, used);
+    adx_visit_reads(p, s, adx_set_used, used);
     return true;
 }
 
-// Marks the numbers on which results or guards depend; in a plain program, all
+// Finds the numbers on which results or guards depend; in a plain program, all
 // numbers. One walk over the nodes, from the last to the first, is enough: when
 // it comes to a node, it has passed all nodes that read the result of that
 // node. Returns the number of nodes that are needed.
-static size_t adx_mark_used(const adx_program *p, bool used[])
+static size_t adx_find_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
     memset(used, p->plain, p->numbers * sizeof *used);
@@ -2214,7 +2213,7 @@ static size_t adx_mark_used(const adx_program *p, bool used[])
     for (size_t i = p->nodes; i-- > 0;) {
         const adx_node *s = &p->node[i];
         if (s->op >= ADX_OP_guard) {
-            live += adx_mark_more(p, s, used);
+            live += adx_use_reads(p, s, used);
         } else if (used[s->r]) {
             live++;
             used[s->a] = used[s->b] = used[s->c] = true;
@@ -2251,7 +2250,7 @@ static bool adx_start_making(adx_making *k, const adx_program *from,
         adx_end_making(k);
         return false;
     }
-    adx_mark_used(from, k->used);
+    adx_find_used(from, k->used);
     for (size_t i = 0; i < n; i++) {
         bool fixed = adx_is_constant_number(from, i) && k->used[i];
         k->same[i] = fixed ? adx_fixed_anew(to, *adx_constant_of(from, i)) : 0;
@@ -3548,7 +3547,7 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
             k->handed[s->r] = true;
             n++;
         } else
-            adx_visit_reads(p, s, adx_mark_number, k->needed);
+            adx_visit_reads(p, s, adx_set_used, k->needed);
     }
     return n;
 }
@@ -4291,7 +4290,7 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
  *      free for the next result, so that a replay touches little memory. In
  *      programs with array nodes every number has a place of its own, so that
  *      ranges stay ranges.
- *   5  A node that uses the result of the node before it is marked: it finds
+ *   5  A node that uses the result of the node before it has a code for that: it finds
  *      that result in a register.
  *
  *   needs   tape/memory core/cells function/program function/copy
@@ -4777,7 +4776,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
 // Gives these codes to the nodes that can have one.
-static void adx_mark_after(adx_node *s)
+static void adx_fuse_after(adx_node *s)
 {
 #define ADX_X(code, value) [code + ADX_AFTER_X] = true,
 #define ADX_Y(code, value) [code + ADX_AFTER_Y] = true,
@@ -4809,7 +4808,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
     }
     adx_machine *m = k.machine;
     adx_node *first = m->node;
-    adx_mark_used(p, k.used);
+    adx_find_used(p, k.used);
     adx_count_uses(&k);
     adx_fuse(&k);
     adx_drop_unused(&k);
@@ -4823,7 +4822,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
     m->nodes = k.nodes;
     for (size_t i = 0; i < k.nodes; i++)
         m->calls += (size_t)adx_cost_of(first[i].op);
-    adx_mark_after(first);
+    adx_fuse_after(first);
     m->outputs = p->outputs;
     for (size_t i = 0; i < p->outputs; i++)
         m->output[i] = k.place[p->output[i]];
@@ -5382,7 +5381,7 @@ static bool adx_same_value(ad_real a, ad_real b)
 #endif
 
 // Runs the nodes at one point. `last` is the result of the node before, which
-// nodes that adx_mark_after has marked use. A product of the chain rule is a
+// nodes with a code of adx_fuse_after use. A product of the chain rule is a
 // plain product here, which is right as long as all results are finite. Returns
 // the guard or external node at which it stopped, or NULL.
 ADX_GO_FUNCTION
@@ -5512,7 +5511,7 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
  * The numbers of all lanes are side by side. Each node is a loop over
  * lanes.                                                                    */
 
-// Marks the lanes that fail at this guard and have not failed before.
+// Adds the lanes that fail at this guard and have not failed before.
 static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {
@@ -5778,7 +5777,7 @@ static bool adx_count_live(const adx_program *p, ad_fn_report *report)
     bool *used = (bool *)adx_take(p->memory, p->numbers, sizeof *used);
     if (used == NULL)
         return false;
-    size_t live = adx_mark_used(p, used);
+    size_t live = adx_find_used(p, used);
     report->dead = p->nodes - live;
     // Guards, and nodes that only guards asked for, are all live.
     report->operations = live - p->guards - p->conditions;
@@ -8167,17 +8166,17 @@ static bool adx_has_partial(uint32_t op, int i)
 }
 
 // Adds to a list the inputs on which number x depends, by a depth-first search
-// that marks the numbers it has seen with `now`.
+// where met[] is `now` for the numbers that it has met.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
-                               uint32_t mark[], uint32_t now,
+                               uint32_t met[], uint32_t now,
                                adx_index_list *stack, adx_index_list *to)
 {
     adx_list_add(stack, x);
     while (stack->n > 0 && !stack->failed) {
         uint32_t i = stack->v[--stack->n];
-        if (mark[i] == now)
+        if (met[i] == now)
             continue;
-        mark[i] = now;
+        met[i] = now;
         uint32_t from = p->from[i];
         if (from == ADX_FROM_INPUT)
             adx_list_add(to, i);
@@ -8199,7 +8198,7 @@ static bool adx_is_variable(const adx_program *p, uint32_t x)
 
 typedef struct adx_reaching {
     const adx_program *p;
-    uint32_t *mark;             // [number] see adx_visit_reach
+    uint32_t *met;             // [number] see adx_visit_reach
     uint64_t *bits;             // [number] the outputs that depend on it
     adx_index_list stack;
     adx_index_list order;       // numbers, each after those it is made from
@@ -8209,7 +8208,7 @@ typedef struct adx_reaching {
 // Appends to `order` the number x and all numbers from which it is made, as far
 // as they are not there yet, by a depth-first search with a stack of its own. A
 // number is appended when it is met for the second time, behind its arguments.
-// Its mark is below `now` before it is met, `now` while it waits for its
+// met[] is below `now` before that, `now` while the number waits for its
 // arguments, and now + 1 afterwards.
 static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
@@ -8217,18 +8216,18 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
     while (k->stack.n > 0 && !k->stack.failed) {
         uint32_t i = k->stack.v[k->stack.n - 1];
         uint32_t from = k->p->from[i];
-        if (k->mark[i] >= now) {
+        if (k->met[i] >= now) {
             k->stack.n--;
-            if (k->mark[i] == now)
+            if (k->met[i] == now)
                 adx_list_add(&k->order, i);
-            k->mark[i] = now + 1;
+            k->met[i] = now + 1;
             continue;
         }
-        k->mark[i] = now;
+        k->met[i] = now;
         k->bits[i] = 0;
         for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++) {
             const adx_node *s = &k->p->node[from];
-            if (adx_has_partial(s->op, a) && k->mark[adx_argument(s, a)] < now)
+            if (adx_has_partial(s->op, a) && k->met[adx_argument(s, a)] < now)
                 adx_list_add(&k->stack, adx_argument(s, a));
         }
     }
@@ -8272,7 +8271,7 @@ static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
 static bool adx_reach_all(adx_reaching *k, uint32_t start[])
 {
     uint32_t m = (uint32_t)k->p->outputs;
-    memset(k->mark, 0, k->p->numbers * sizeof *k->mark);
+    memset(k->met, 0, k->p->numbers * sizeof *k->met);
     for (uint32_t i = 0; i < m; i += ADX_REACH)
         adx_reach_rows(k, i, m - i < ADX_REACH ? m - i : ADX_REACH, start);
     start[m] = (uint32_t)k->to.n;
@@ -8286,9 +8285,9 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
     adx_reaching k = { .p = p, .stack = { .memory = a },
                        .order = { .memory = a }, .to = { .memory = a } };
     uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
-    k.mark = (uint32_t *)adx_take(a, p->numbers, sizeof *k.mark);
+    k.met = (uint32_t *)adx_take(a, p->numbers, sizeof *k.met);
     k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
-    bool ok = k.mark != NULL && k.bits != NULL && start != NULL
+    bool ok = k.met != NULL && k.bits != NULL && start != NULL
            && adx_reach_all(&k, start)
            && adx_new_graph(a, g, p->outputs, adx_variables_of(p), k.to.n);
     if (ok) {
@@ -8302,7 +8301,7 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
     adx_drop(a, k.stack.v);
     adx_drop(a, k.order.v);
     adx_drop(a, k.to.v);
-    adx_drop(a, k.mark);
+    adx_drop(a, k.met);
     adx_drop(a, k.bits);
     adx_drop(a, start);
     return ok;
@@ -8327,16 +8326,16 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
         adx_index_list stack = { .memory = a };
         adx_index_list to = { .memory = a };
         uint32_t d = adx_partial_of(&p, 1, op, i, arg, adx_single(v)).base;
-        uint32_t *mark = (uint32_t *)adx_take(a, p.numbers, sizeof *mark);
-        if (mark != NULL && p.status == ADREV_OK) {
-            memset(mark, 0, p.numbers * sizeof *mark);
-            adx_collect_inputs(&p, d, mark, 1, &stack, &to);
+        uint32_t *met = (uint32_t *)adx_take(a, p.numbers, sizeof *met);
+        if (met != NULL && p.status == ADREV_OK) {
+            memset(met, 0, p.numbers * sizeof *met);
+            adx_collect_inputs(&p, d, met, 1, &stack, &to);
         }
-        if (mark == NULL || stack.failed || to.failed)
+        if (met == NULL || stack.failed || to.failed)
             adx_spoil(&p, ADREV_ENOMEM);
         for (size_t k = 0; k < to.n; k++)
             bits |= 1u << (3 * (unsigned)i + to.v[k]);
-        adx_drop(a, mark);
+        adx_drop(a, met);
         adx_drop(a, stack.v);
         adx_drop(a, to.v);
     }
@@ -8398,7 +8397,7 @@ static void adx_unite_arguments(adx_sets *k, const adx_node *s)
             adx_unite(k, s->r, s->r, adx_argument(s, i));
 }
 
-// Marks the numbers whose set matters: the arguments in which an operation is
+// Finds the numbers whose set matters: the arguments in which an operation is
 // curved, and all numbers from which these are made. A sum of n terms that no
 // curved operation uses needs no set.
 static void adx_find_wanted(adx_sets *k, const bool used[])
@@ -8530,7 +8529,7 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
         ok = status == ADREV_OK;
     }
     if (ok) {
-        adx_mark_used(p, used);
+        adx_find_used(p, used);
         adx_find_wanted(&k, used);
         adx_find_pairs(&k, used, &pairs);
         ok = !k.item.failed && !pairs.failed
@@ -9812,7 +9811,7 @@ typedef struct adx_lists {
     size_t at_line, at_across;
     size_t *first;              // [lines of the export]
     size_t *next;               // [entries]
-    size_t *mark;               // [indices across of the export] 1 + the entry
+    size_t *entry;              // [indices across of the export] 1 + that with it
 } adx_lists;
 
 static bool adx_begin_lists(adx_lists *l, const ad_export *e,
@@ -9830,8 +9829,8 @@ static bool adx_begin_lists(adx_lists *l, const ad_export *e,
         l->line = NULL;
     l->first = (size_t *)adx_take(a, adx_lines(e), sizeof *l->first);
     l->next = (size_t *)adx_take(a, to->entries, sizeof *l->next);
-    l->mark = (size_t *)adx_take(a, adx_across(e), sizeof *l->mark);
-    return l->first != NULL && l->next != NULL && l->mark != NULL;
+    l->entry = (size_t *)adx_take(a, adx_across(e), sizeof *l->entry);
+    return l->first != NULL && l->next != NULL && l->entry != NULL;
 }
 
 static void adx_end_lists(adx_lists *l)
@@ -9839,7 +9838,7 @@ static void adx_end_lists(adx_lists *l)
     const ad_allocator *a = &l->e->memory;
     adx_drop(a, l->first);
     adx_drop(a, l->next);
-    adx_drop(a, l->mark);
+    adx_drop(a, l->entry);
 }
 
 // Puts entry k of the solver's matrix in front of the list of its line. False:
@@ -9889,17 +9888,17 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
     const ad_export *e = l->e;
     size_t missing = SIZE_MAX;
     for (size_t k = e->start[line]; k < e->start[line + 1]; k++)
-        l->mark[e->across[k]] = k + 1;
+        l->entry[e->across[k]] = k + 1;
     for (size_t k = l->first[line]; k != SIZE_MAX; k = l->next[k]) {
         size_t j = adx_index_at(e, l->across, k);
         if (j < l->at_across || j - l->at_across >= adx_across(e)
-            || l->mark[j - l->at_across] == 0)
+            || l->entry[j - l->at_across] == 0)
             continue;
-        place[l->mark[j - l->at_across] - 1] = k;
-        l->mark[j - l->at_across] = 0;
+        place[l->entry[j - l->at_across] - 1] = k;
+        l->entry[j - l->at_across] = 0;
     }
     for (size_t k = e->start[line + 1]; k-- > e->start[line];)
-        if (l->mark[e->across[k]] != 0)
+        if (l->entry[e->across[k]] != 0)
             missing = k;
     return missing;
 }
@@ -9910,7 +9909,7 @@ static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
                                     size_t missing[])
 {
     const ad_export *e = l->e;
-    memset(l->mark, 0, adx_across(e) * sizeof *l->mark);
+    memset(l->entry, 0, adx_across(e) * sizeof *l->entry);
     if (!adx_list_entries(l))
         return ADREV_ESHAPE;
     for (size_t i = 0; i < adx_lines(e); i++) {

@@ -1992,8 +1992,8 @@ typedef struct adx_step_io {
 
 // How steps are swept.
 typedef struct adx_step_sweep {
-    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
-    bool marks;                 // of adjoints: whether there are any
+    adx_pull_fn *pull;          // adx_stage_pull; or what gives flags in place
+    bool connects;              // of adjoints: whether it does
     ad_real *memory;            // of the frame, and of
     ad_real *room;              // as much as f.weight
 } adx_step_sweep;
@@ -3451,7 +3451,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     const ad_real *behind;
     adx_lean r = { .k = k, .level = l, .base = base,
                    .stride = -(ptrdiff_t)l->pool.bytes };
-    if (k->sweep.marks || adx_is_varying(c)
+    if (k->sweep.connects || adx_is_varying(c)
         || (c->n.told == 0 && adx_zeros(c->n.window, k->f.carried))
         || !adx_find_state(&r, to - 1))
         return to;
@@ -3906,7 +3906,7 @@ static bool adx_reverse_scan(void *user, size_t s)
     if (!any && !c->always)
         return true;
     adx_gather_step(k, s);
-    if (k->sweep.marks || !adx_replay_step(k, s)) {
+    if (k->sweep.connects || !adx_replay_step(k, s)) {
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
             k->status = k->sweep.pull(k->stage, c->n.out, k->io.rout,
@@ -3953,11 +3953,11 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Continues the marks (loop/connections) to before the first step that is
+// Goes on with the flags (loop/connections) to before the first step that is
 // reversed. Nothing is kept with which the steps before it could run again. So
 // if a result depends on anything there, it counts as dependent on everything
 // that they could use.
-static void adx_mark_cut(adx_stepping *k)
+static void adx_connect_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
     size_t told = c->timetable.first * c->n.told;
@@ -4003,8 +4003,8 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     if (c->timetable.first < c->steps
         && !adx_go_back(&c->timetable, 0, 0, c->steps, true))
         return false;
-    if (k->sweep.marks && c->timetable.first > 0)
-        adx_mark_cut(k);
+    if (k->sweep.connects && c->timetable.first > 0)
+        adx_connect_cut(k);
     adx_initial_rows(c, k->f.carried, dx, NULL);
     return true;
 }
@@ -4018,10 +4018,10 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
         k.sweep.pull = pull;
-        k.sweep.marks = pull != adx_stage_pull;
+        k.sweep.connects = pull != adx_stage_pull;
         c->timetable.reverse = adx_reverse_scan;
         c->timetable.resume = NULL;
-        if (adx_is_resumed(c) && !k.sweep.marks)
+        if (adx_is_resumed(c) && !k.sweep.connects)
             ok = adx_begin_resuming(&k, dy, dx);
         if (!c->replay.swept)
             c->replay.known = adx_is_varying(c) ? 0 : c->replay.used->paths;
@@ -4033,10 +4033,10 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
 }
 
 // Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
-// is swept by adx_stage_pull; or it is marked, by what loop/connections has for
-// that. After the first sweep no functions are added (limit), so that every
-// later sweep does what that one did, to the bit. (Sweeps that may be resumed
-// all begin without functions.)
+// is swept by adx_stage_pull, or by what loop/connections has in its place. After
+// the first sweep no functions are added (limit), so that every later sweep does
+// what that one did, to the bit. (Sweeps that may be resumed all begin without
+// functions.)
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
                            ad_real dx[], adx_pull_fn *pull)
 {
@@ -5148,13 +5148,13 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 }
 
 /* === loop/connections =======================================================
- * A reverse sweep with marks in place of adjoints: 1 where y depends on a
- * value, whatever the partials are, and else 0. Each statement with a marked
- * result marks its operands; for each kind of array statement there is a
- * function that says which. A scan or a checkpoint runs again, as in a sweep,
- * and marks the operands that its run connects with marked results. Statements
- * whose rule the user gives connect all results with all operands, and so do
- * those with `always`, which are not run beside a sweep.
+ * A reverse sweep with flags in place of adjoints: 1 for a useful value, which
+ * is one that y depends on, whatever the partials are; and else 0. The operands
+ * of a statement with a useful result are useful; for each kind of array
+ * statement there is a function that says which. A scan or a checkpoint runs
+ * again, as in a sweep, and finds the operands that its run connects with useful
+ * results. Statements whose rule the user gives connect all results with all
+ * operands, and so do those with `always`, which are not run beside a sweep.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
@@ -5165,113 +5165,113 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
 
 ADX_SELDOM_BEGIN
 
-static void adx_mark_id(ad_real mark[], const adx_ids *ids, size_t i)
+static void adx_connect_id(ad_real useful[], const adx_ids *ids, size_t i)
 {
     if (!adx_is_constant(ids))
-        mark[adx_id(ids, i)] = 1;
+        useful[adx_id(ids, i)] = 1;
 }
 
-static void adx_mark_cell(ad_real mark[], const adx_ids *ids, size_t i,
+static void adx_connect_cell(ad_real useful[], const adx_ids *ids, size_t i,
                           size_t j, size_t cols)
 {
     if (!adx_is_constant(ids))
-        mark[adx_id_of(ids, i, j, cols)] = 1;
+        useful[adx_id_of(ids, i, j, cols)] = 1;
 }
 
-static void adx_mark_linear(const adx_linear *s, ad_real mark[])
+static void adx_connect_linear(const adx_linear *s, ad_real useful[])
 {
     for (size_t i = 0; i < s->n; i++)
-        if (mark[s->e.first + (s->each ? i : 0)] != 0)
+        if (useful[s->e.first + (s->each ? i : 0)] != 0)
             for (size_t k = 0; k < s->spans; k++)
-                adx_mark_id(mark, &s->span[k].ids, i);
+                adx_connect_id(useful, &s->span[k].ids, i);
 }
 
-static void adx_mark_product(const adx_product *s, ad_real mark[])
+static void adx_connect_product(const adx_product *s, ad_real useful[])
 {
     for (size_t i = 0; i < s->m; i++)
         for (size_t j = 0; j < s->n; j++)
             for (size_t l = 0; l < s->k
-                 && mark[s->e.first + i * s->n + j] != 0; l++) {
-                adx_mark_cell(mark, &s->a_ids, i, l, s->k);
-                adx_mark_cell(mark, &s->b_ids, l, j, s->n);
+                 && useful[s->e.first + i * s->n + j] != 0; l++) {
+                adx_connect_cell(useful, &s->a_ids, i, l, s->k);
+                adx_connect_cell(useful, &s->b_ids, l, j, s->n);
             }
 }
 
 // Result j depends on x[i] and on the entry in row j and column i, for all i <=
 // j; `at` counts the entries below the diagonal, column by column.
-static void adx_mark_triangle(const adx_triangle *s, ad_real mark[])
+static void adx_connect_triangle(const adx_triangle *s, ad_real useful[])
 {
     size_t at = 0;
     for (size_t i = 0; i < s->n; i++)
         for (size_t j = i; j < s->n; j++) {
-            if (mark[s->e.first + j] != 0) {
-                adx_mark_id(mark, &s->x_ids, i);
+            if (useful[s->e.first + j] != 0) {
+                adx_connect_id(useful, &s->x_ids, i);
                 if (j == i)
-                    adx_mark_id(mark, &s->d_ids, i);
+                    adx_connect_id(useful, &s->d_ids, i);
                 else
-                    adx_mark_id(mark, &s->l_ids, at);
+                    adx_connect_id(useful, &s->l_ids, at);
             }
             at += j > i;
         }
 }
 
-// Marks all operands of a statement.
-static void adx_mark_all(const adx_ids *ids, size_t n, ad_real mark[])
+// All operands of a statement are useful.
+static void adx_connect_all(const adx_ids *ids, size_t n, ad_real useful[])
 {
     for (size_t i = 0; i < n; i++)
-        adx_mark_id(mark, ids, i);
+        adx_connect_id(useful, ids, i);
 }
 
-// Returns how many results there are up to the last marked one: a prefix
+// Returns how many results there are up to the last useful one: a prefix
 // depends on all numbers before it.
-static size_t adx_marked_until(const ad_real mark[], size_t n)
+static size_t adx_useful_until(const ad_real useful[], size_t n)
 {
-    while (n > 0 && mark[n - 1] == 0)
+    while (n > 0 && useful[n - 1] == 0)
         n--;
     return n;
 }
 
-static void adx_mark_prefixes(const adx_prefixed *s, ad_real mark[])
+static void adx_connect_prefixes(const adx_prefixed *s, ad_real useful[])
 {
-    adx_mark_all(&s->ids, adx_marked_until(&mark[s->e.first], s->e.values),
-                 mark);
+    adx_connect_all(&s->ids, adx_useful_until(&useful[s->e.first], s->e.values),
+                 useful);
 }
 
-static void adx_mark_bins(const adx_bins *s, ad_real mark[])
+static void adx_connect_bins(const adx_bins *s, ad_real useful[])
 {
     for (size_t k = 0; k < s->e.values; k++)
-        if (mark[s->e.first + k] != 0)
-            mark[s->bin[k]] = 1;
+        if (useful[s->e.first + k] != 0)
+            useful[s->bin[k]] = 1;
     for (size_t i = 0; i < s->terms; i++)
-        if (mark[s->e.first + s->at[i]] != 0)
-            mark[s->v[i]] = 1;
+        if (useful[s->e.first + s->at[i]] != 0)
+            useful[s->v[i]] = 1;
 }
 
-// Marks the operands of an operator of adrev_bulk.h that has a function: an
+// The operands of an operator of adrev_bulk.h that has a function: an
 // element depends on all of its arguments and on all captured numbers, whatever
 // the function does with them.
-static void adx_mark_elements(const adx_external *s, ad_real mark[])
+static void adx_connect_elements(const adx_external *s, ad_real useful[])
 {
     const adx_bulk b = adx_open_bulk(s->saved);
-    const ad_real *y = &mark[s->e.first];
+    const ad_real *y = &useful[s->e.first];
     size_t until = b.kind == ADX_BULK_REDUCE ? b.n
-                 : (adx_marked_until(y, s->e.values) + b.d - 1) / b.d;
+                 : (adx_useful_until(y, s->e.values) + b.d - 1) / b.d;
     for (size_t i = 0; i < until; i++) {
         if (b.kind == ADX_BULK_MAP && adx_zeros(b.d, &y[i * b.d]))
             continue;
         for (size_t k = 0; k < b.sources; k++)
             for (size_t j = 0; j < b.source[k].size; j++)
-                adx_mark_id(mark, &s->ids,
+                adx_connect_id(useful, &s->ids,
                             adx_operand_of(&b.source[k], i) + j);
     }
     for (size_t j = b.operands; j < s->e.operands; j++)
-        adx_mark_id(mark, &s->ids, j);
+        adx_connect_id(useful, &s->ids, j);
 }
 
-static ad_status adx_connect(const ad_tape *t, ad_real mark[]);
+static ad_status adx_connect(const ad_tape *t, ad_real useful[]);
 
-// Continues the marks on a stage, from the marks dy of the results of a run. dx
-// are the marks of its inputs, and da those of the captured numbers.
+// Goes on with the flags on a stage, from dy, those of the results of a run. dx
+// are the flags of its inputs, and da those of the captured numbers.
 static ad_status adx_connect_run(const adx_stage *s, size_t m,
                                  const ad_rev y[], const ad_real dy[],
                                  size_t n, const ad_rev x[], ad_real dx[],
@@ -5280,19 +5280,19 @@ static ad_status adx_connect_run(const adx_stage *s, size_t m,
     size_t values = adx_live(s->tape)->seq + 1;
     if (s->tape->annex != NULL)
         return ADREV_EFOREIGN;
-    ad_real *mark = (ad_real *)adx_take(&s->memory, values, sizeof *mark);
-    if (mark == NULL)
+    ad_real *useful = (ad_real *)adx_take(&s->memory, values, sizeof *useful);
+    if (useful == NULL)
         return ADREV_ENOMEM;
-    memset(mark, 0, values * sizeof *mark);
+    memset(useful, 0, values * sizeof *useful);
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0 && dy[i] != 0)
-            mark[y[i].seq] = 1;
-    ad_status status = adx_connect(s->tape, mark);
+            useful[y[i].seq] = 1;
+    ad_status status = adx_connect(s->tape, useful);
     for (size_t i = 0; i < n; i++)
-        dx[i] = mark[x[i].seq];
+        dx[i] = useful[x[i].seq];
     for (size_t i = 0; i < k->n; i++)
-        da[i] += s->local[i] == 0 ? 0 : mark[s->local[i]];
-    adx_drop(&s->memory, mark);
+        da[i] += s->local[i] == 0 ? 0 : useful[s->local[i]];
+    adx_drop(&s->memory, useful);
     return status;
 }
 
@@ -5307,9 +5307,9 @@ static bool adx_connect_checkpoint(adx_checkpoint *c, const ad_real dy[],
     return ok;
 }
 
-// Marks the operands of an external statement. Scans and checkpoints need
-// memory for marks in place of adjoints, which is taken from `a`.
-static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
+// The operands of an external statement. Scans and checkpoints need memory for
+// flags in place of adjoints, which is taken from `a`.
+static ad_status adx_connect_external(const adx_external *s, ad_real useful[])
 {
     const ad_allocator *a = !s->always && (s->rule == &adx_scan_rule
                                         || s->rule == &adx_checkpoint_rule)
@@ -5317,16 +5317,16 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
     size_t n = s->e.operands;
     bool ok = true;
     if (s->rule == &adx_bulk_rule)
-        adx_mark_elements(s, mark);
+        adx_connect_elements(s, useful);
     else if (a == NULL)
-        adx_mark_all(&s->ids, n, mark);
+        adx_connect_all(&s->ids, n, useful);
     if (a == NULL)
         return ADREV_OK;
     ad_real *dx = (ad_real *)adx_take(a, n, sizeof *dx);
     if (dx == NULL)
         return ADREV_ENOMEM;
     memset(dx, 0, n * sizeof *dx);
-    const ad_real *dy = &mark[s->e.first];
+    const ad_real *dy = &useful[s->e.first];
     if (s->rule == &adx_scan_rule)
         ok = adx_sweep_scan(*(adx_scan *const *)s->saved, dy, n, dx,
                             adx_connect_run);
@@ -5334,57 +5334,56 @@ static ad_status adx_connect_external(const adx_external *s, ad_real mark[])
         ok = adx_connect_checkpoint(*(adx_checkpoint *const *)s->saved, dy, dx);
     for (size_t i = 0; i < n; i++)
         if (dx[i] != 0)
-            adx_mark_id(mark, &s->ids, i);
+            adx_connect_id(useful, &s->ids, i);
     adx_drop(a, dx);
     return ok ? ADREV_OK : ADREV_EEXTERNAL;
 }
 
-// Marks the operands of an array statement or an external statement. All rules
+// The operands of an array statement or an external statement. All rules
 // of the library are known here; a rule of another header would not be.
-static ad_status adx_connect_extended(const adx_extended *e, ad_real mark[])
+static ad_status adx_connect_extended(const adx_extended *e, ad_real useful[])
 {
-    if (adx_zeros(e->values, &mark[e->first]))
+    if (adx_zeros(e->values, &useful[e->first]))
         return ADREV_OK;
     if (e->rule == &adx_external_kind)
-        return adx_connect_external((const adx_external *)e, mark);
+        return adx_connect_external((const adx_external *)e, useful);
     if (e->rule == &adx_linear_rule)
-        adx_mark_linear((const adx_linear *)e, mark);
+        adx_connect_linear((const adx_linear *)e, useful);
     else if (e->rule == &adx_product_rule)
-        adx_mark_product((const adx_product *)e, mark);
+        adx_connect_product((const adx_product *)e, useful);
     else if (e->rule == &adx_triangle_rule)
-        adx_mark_triangle((const adx_triangle *)e, mark);
+        adx_connect_triangle((const adx_triangle *)e, useful);
     else if (e->rule == &adx_prefixed_rule)
-        adx_mark_prefixes((const adx_prefixed *)e, mark);
+        adx_connect_prefixes((const adx_prefixed *)e, useful);
     else if (e->rule == &adx_bins_rule)
-        adx_mark_bins((const adx_bins *)e, mark);
+        adx_connect_bins((const adx_bins *)e, useful);
     else if (e->rule == &adx_softmax_rule)
-        adx_mark_all(&((const adx_softmax *)e)->ids, e->operands, mark);
+        adx_connect_all(&((const adx_softmax *)e)->ids, e->operands, useful);
     else
         return ADREV_EEXTERNAL;     // of another header
     return ADREV_OK;
 }
 
-// Marks the operands of one entry. Its n operands begin at `op`, and its value
-// is `seq`.
+// The operands of one entry, n from `op` on; its value is `seq`.
 static ad_status adx_connect_entry(unsigned header, const adx_operand *op,
-                                   size_t n, size_t seq, ad_real mark[])
+                                   size_t n, size_t seq, ad_real useful[])
 {
     if (header == ADX_EXTENDED)
         return adx_connect_extended(
-            (const adx_extended *)adx_payload(op), mark);
-    if ((header & ADX_OTHER) || mark[seq] == 0)
+            (const adx_extended *)adx_payload(op), useful);
+    if ((header & ADX_OTHER) || useful[seq] == 0)
         return ADREV_OK;
     for (size_t i = 0; i < n; i++)
         if (op[i].id != 0)
-            mark[op[i].id] = 1;
+            useful[op[i].id] = 1;
     if (header & ADX_SUM)
-        mark[seq - 1] = 1;
+        useful[seq - 1] = 1;
     return ADREV_OK;
 }
 
-// Marks all that the marked values depend on: goes through the entries once,
+// Finds all that the useful values depend on: goes through the entries once,
 // from the last to the first, as a sweep does.
-static ad_status adx_connect(const ad_tape *t, ad_real mark[])
+static ad_status adx_connect(const ad_tape *t, ad_real useful[])
 {
     const adx_context *now = adx_live(t);
     ad_status status = ADREV_OK;
@@ -5395,7 +5394,7 @@ static ad_status adx_connect(const ad_tape *t, ad_real mark[])
         for (; head != adx_top_of_block(b) && status == ADREV_OK; head++) {
             size_t n = adx_operands(*head, op - 1);
             op -= n;
-            status = adx_connect_entry(*head, op, n, seq, mark);
+            status = adx_connect_entry(*head, op, n, seq, useful);
             seq -= adx_values(*head, op);
         }
     }
@@ -5416,18 +5415,18 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
         status = ADREV_EFOREIGN;
     if (status != ADREV_OK)
         return status;
-    ad_real *mark = adx_cleared(t, 1, 0);
-    if (mark == NULL)
+    ad_real *useful = adx_cleared(t, 1, 0);
+    if (useful == NULL)
         return ADREV_ENOMEM;
     for (size_t i = 0; i < m; i++)
         if (y[i].job != 0)
-            mark[y[i].seq] = 1;
+            useful[y[i].seq] = 1;
     ad_tape *before = ad_use(NULL);
-    status = adx_connect(t, mark);
+    status = adx_connect(t, useful);
     ad_use(before);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         answer[i] = x[i].job == 0 ? ADREV_NOT_ASKED
-                  : mark[x[i].seq] != 0 ? ADREV_CONNECTED : ADREV_DISCONNECTED;
+                  : useful[x[i].seq] != 0 ? ADREV_CONNECTED : ADREV_DISCONNECTED;
     return status;
 }
 

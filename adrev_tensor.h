@@ -2897,7 +2897,7 @@ static void adx_set_bit(adx_bitmap *b, uint64_t i)
     b->word[i / 64] |= (uint64_t)1 << (i % 64);
 }
 
-// More than this is not marked bit by bit.
+// More than this is not covered bit by bit.
 #define ADX_BITS_MOST ((uint64_t)1 << 36)
 
 // Makes a bitmap without bits set. NULL: no memory, or too many bits.
@@ -5773,8 +5773,8 @@ ADX_SELDOM_END
  *           ADX_VALUE_OPERATION ADX_VALUE_PARTIAL ADX_VALUE_SECOND
  *           ADX_VALUE_MOST ADX_VALUE_SIZE adx_tensor_second adx_tensor_value
  *           adx_new_value adx_lay_out adx_finish_value adx_new_tensor_term
- *           adx_add_factor adx_add_least adx_place_form adx_marking
- *           adx_mark_points adx_mark_form adx_all_written adx_join_sets
+ *           adx_add_factor adx_add_least adx_place_form adx_covering
+ *           adx_cover_points adx_cover_form adx_all_written adx_join_sets
  *           adx_all_gone adx_restrict
  * ========================================================================== */
 
@@ -6033,19 +6033,19 @@ static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
     }
 }
 
-typedef struct adx_marking {
+typedef struct adx_covering {
     adx_bitmap *bits;
     adx_sparse_form place;
     int64_t step;               // from one value of the innermost variable to
     uint32_t var;               // the next
-} adx_marking;
+} adx_covering;
 
-// Marks the numbers that a strip of points writes. False: all are marked, so no
+// Finds the numbers that a strip of points writes. False: all are covered, so no
 // more need be looked at.
-static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
+static bool adx_cover_points(void *user, const int64_t x[], uint32_t var,
                             int64_t count)
 {
-    const adx_marking *m = (const adx_marking *)user;
+    const adx_covering *m = (const adx_covering *)user;
     int64_t at = adx_sparse_at(&m->place, x);
     int64_t step = 0;
     for (uint32_t i = 0; var != UINT32_MAX && i < m->place.n; i++)
@@ -6057,17 +6057,17 @@ static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
     return m->bits->set < m->bits->n;
 }
 
-// Marks what a form is at all points of a set. False: no memory.
-static bool adx_mark_form(const adx_set *s, const int64_t form[],
+// Covers what a form is at all points of a set. False: no memory.
+static bool adx_cover_form(const adx_set *s, const int64_t form[],
                           adx_bitmap *bits)
 {
-    adx_marking m = { .bits = bits };
+    adx_covering m = { .bits = bits };
     int64_t *x = ADX_GET(s->arena, s->vars, int64_t);
     const adx_nest *nest = adx_make_nest(s, UINT32_MAX, NULL);
     if (x == NULL || nest == NULL
         || !adx_make_sparse_form(s, form, UINT32_MAX, &m.place))
         return false;
-    adx_walk_nest(nest, x, adx_mark_points, &m);
+    adx_walk_nest(nest, x, adx_cover_points, &m);
     return true;
 }
 
@@ -6146,8 +6146,8 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
     return v->full;
 }
 
-// Marks which numbers are written. NULL: no memory.
-static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
+// Finds which numbers are written. NULL: no memory.
+static adx_bitmap *adx_cover_written(adx_arena *a, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(a, v->size);
     for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
@@ -6157,7 +6157,7 @@ static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
         if (form == NULL)
             return NULL;
         adx_place_form(&s, v, v->term[i].out, false, form);
-        if (!adx_mark_form(&s, form, bits))
+        if (!adx_cover_form(&s, form, bits))
             return NULL;
     }
     return bits;
@@ -6222,9 +6222,9 @@ static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
     return left ? NULL : s;
 }
 
-// Marks which numbers are written where sizes are open: of those that there are
+// Finds which numbers are written where sizes are open: of those that there are
 // at given sizes, always the same. NULL: that is not so.
-static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
+static adx_bitmap *adx_cover_open(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
     for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
@@ -6234,7 +6234,7 @@ static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
         if (form == NULL)
             return NULL;
         adx_place_form(s, v, v->term[i].out, false, form);
-        if (!adx_mark_form(s, form, bits))
+        if (!adx_cover_form(s, form, bits))
             return NULL;
     }
     return bits;
@@ -6247,8 +6247,8 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
     if (adx_all_written(t, value) || t->program->value[value].support != NULL)
         return true;
     adx_bitmap *bits = t->open != NULL
-        ? adx_mark_open(t, &t->program->value[value])
-        : adx_mark_written(&t->arena, &t->program->value[value]);
+        ? adx_cover_open(t, &t->program->value[value])
+        : adx_cover_written(&t->arena, &t->program->value[value]);
     if (bits == NULL && t->open != NULL)
         adx_say_undecided(t, "which numbers of an array are 0 for want of "
                              "being written cannot be told for all sizes at "
@@ -8135,8 +8135,8 @@ static const adx_set *adx_set_on_grid(const adx_lowering *k, const adx_grid *g,
     return s;
 }
 
-// Marks the points of a grid that lie in a set.
-static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
+// Covers the points of a grid that lie in a set.
+static void adx_cover_joined(adx_lowering *k, const adx_grid *g,
                             const adx_set *of, adx_bitmap *bits)
 {
     const adx_set *s = adx_set_on_grid(k, g, of);
@@ -8144,15 +8144,15 @@ static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
     if (form == NULL || s->empty)
         return;
     adx_grid_place(k, g, s, form);
-    adx_mark_form(s, form, bits);
+    adx_cover_form(s, form, bits);
 }
 
-// Marks the points of a set where conditions are true.
+// Covers the points of a set where conditions are true.
 static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
                          const adx_to_join *todo, adx_bitmap *bits)
 {
     if (todo == NULL)
-        adx_mark_joined(k, g, s, bits);
+        adx_cover_joined(k, g, s, bits);
     if (todo == NULL || !adx_is_lowering(k))
         return;
     const adx_tensor_node *n = adx_node_of(k, todo->node);
@@ -8181,8 +8181,8 @@ static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
     }
 }
 
-// Marks by loops where a condition is true.
-static void adx_mark_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
+// Covers by loops where a condition is true.
+static void adx_cover_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
                               adx_bitmap *bits)
 {
     adx_set *s = adx_new_set(&k->t->arena);
@@ -8204,8 +8204,8 @@ static void adx_mark_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
         k->row_of[g->index[i]] = around[i];
 }
 
-// Marks, point by point, where a condition is true.
-static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
+// Covers, point by point, where a condition is true.
+static void adx_cover_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
                               adx_bitmap *bits)
 {
     int64_t *value = ADX_GET(&k->t->arena, k->t->tree.index_count, int64_t);
@@ -8223,16 +8223,16 @@ static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
 }
 
 // Returns the bits of a grid at which a condition is true. NULL: no memory.
-static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
+static const adx_bitmap *adx_cover_grid(adx_lowering *k, adx_grid *g,
                                        uint32_t node)
 {
     adx_bitmap *bits = adx_new_bitmap(&k->t->arena, adx_measure_grid(k, g));
     if (bits == NULL)
         return NULL;
     if (adx_has_all_forms(k, node))
-        adx_mark_by_joins(k, g, node, bits);
+        adx_cover_by_joins(k, g, node, bits);
     else
-        adx_mark_by_trial(k, g, node, bits);
+        adx_cover_by_trial(k, g, node, bits);
     bits->node = node;
     return adx_is_lowering(k) ? bits : NULL;
 }
@@ -8251,7 +8251,7 @@ static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
                    "have a list of all cases");
         return;
     }
-    const adx_bitmap *bits = adx_mark_grid(k, g, node);
+    const adx_bitmap *bits = adx_cover_grid(k, g, node);
     adx_set *c = bits == NULL ? NULL : adx_copy_set(s);
     uint32_t r = c == NULL ? UINT32_MAX
                : adx_new_row(c, negated ? ADX_ROW_NO_BIT : ADX_ROW_BIT);
@@ -8507,7 +8507,7 @@ typedef struct adx_target {
 
 /* --- what is mentioned --------------------------------------------------- */
 
-// Marks the variables of the set that a form mentions, also by maps.
+// Finds the variables of the set that a form mentions, also by maps.
 static void adx_mention_form(const adx_lowering *k, const adx_set *s,
                              uint32_t form, bool var[])
 {
@@ -8524,7 +8524,7 @@ static void adx_mention_form(const adx_lowering *k, const adx_set *s,
     }
 }
 
-// Marks the variables of s that an expression, or a condition, depends on.
+// Finds the variables of s that an expression, or a condition, depends on.
 static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
                         bool var[])
 {
@@ -8543,7 +8543,7 @@ static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
 
 /* --- values for parts ---------------------------------------------------- */
 
-// Marks variables whose values follow from those of others by a map: memory
+// Finds variables whose values follow from those of others by a map: memory
 // need not have room for all of their values.
 static void adx_find_determined(const adx_set *s, bool determined[])
 {
@@ -9973,7 +9973,7 @@ static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
     return v;
 }
 
-// Marks every value that a needed value needs.
+// Finds every value that a needed value needs.
 static void adx_need_all(const adx_tensor_program *p, bool needed[])
 {
     for (uint32_t i = p->steps; i-- > 0;) {
@@ -11902,17 +11902,17 @@ typedef struct adx_number_access {
     adx_bitmap *visited;        // [n] entries that the loops come to
 } adx_number_access;
 
-// Marks the entries that the loops come to. False: no memory.
+// Finds the entries that the loops come to. False: no memory.
 static bool adx_visit_entries(adx_arena *a, adx_number_access *x)
 {
     const adx_set *s = x->term->set;
     int64_t one = 1;
-    adx_marking m = { .place = { -s->low[x->entry], 1, &x->entry, &one } };
+    adx_covering m = { .place = { -s->low[x->entry], 1, &x->entry, &one } };
     int64_t *at = ADX_GET(a, s->vars, int64_t);
     m.bits = x->visited = adx_new_bitmap(a, x->n);
     if (at == NULL || m.bits == NULL)
         return false;
-    adx_walk_nest(x->term->loop->nest, at, adx_mark_points, &m);
+    adx_walk_nest(x->term->loop->nest, at, adx_cover_points, &m);
     return true;
 }
 
@@ -12011,7 +12011,7 @@ static uint32_t adx_bits_in(uint64_t word)
     return n;
 }
 
-// Marks what is written, and counts. False: it is too much, or no memory.
+// Finds what is written, and counts. False: it is too much, or no memory.
 static bool adx_number_written(adx_storing *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(k->t, k->value);
@@ -12201,9 +12201,9 @@ static void adx_store_value(adx_storing *k)
     adx_lay_out(k->t, v, NULL);
 }
 
-// Marks values that stay as they are: results of the caller's, and what picks
+// Finds values that stay as they are: results of the caller's, and what picks
 // compare.
-static void adx_mark_whole(const ad_tensor *t, bool whole[])
+static void adx_find_whole(const ad_tensor *t, bool whole[])
 {
     const adx_tensor_program *p = t->program;
     for (uint32_t i = 0; i < t->tree.outs; i++)
@@ -12227,7 +12227,7 @@ static void adx_store_on_entries(ad_tensor *t, const bool needed[])
     k.whole = ADX_GET(&t->arena, p->values, bool);
     if (k.whole == NULL)
         return;
-    adx_mark_whole(t, k.whole);
+    adx_find_whole(t, k.whole);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         const adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
         k.value = p->order[i];
@@ -12253,7 +12253,7 @@ ADX_SELDOM_END
  *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/entries tensor/sharing tensor/derive
  *           tensor/parts tensor/matrices tensor/gathers tensor/storage
- *   offers  adx_mark_results adx_prepare_program adx_clear_results
+ *   offers  adx_find_results adx_prepare_program adx_clear_results
  * ========================================================================== */
 
 // Finds the places of the numbers that a term reads or writes, and how far they
@@ -12377,8 +12377,8 @@ static bool adx_make_streams(ad_tensor *t, uint32_t value,
     return ok;
 }
 
-// Marks the results of a part: all that a query of it can give.
-static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
+// Finds the results of a part: all that a query of it can give.
+static ADX_UNUSED void adx_find_results(const ad_tensor *t, ad_tensor_part part,
                                         bool result[])
 {
     const adx_tensor_program *p = t->program;
@@ -13130,7 +13130,7 @@ static void adx_clear_value(adx_evaluating *e)
             adx_walk_term(e, &v->term[j], adx_clear_points);
 }
 
-// Marks the extremes along a strip as not picked yet.
+// Makes the extremes along a strip be not picked yet.
 static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
                                 int64_t n)
 {
@@ -13159,7 +13159,7 @@ static bool adx_run_as_matrices(const adx_evaluating *e,
                             e->base[term->factor[1].value]);
 }
 
-// Marks the numbers of an extreme as not picked yet. A part forgets those of
+// Makes the numbers of an extreme be not picked yet. A part forgets those of
 // its own, of all terms from `term` on that pick from the same value.
 static void adx_forget_picks(adx_evaluating *e, uint32_t term)
 {
@@ -13715,7 +13715,6 @@ typedef struct adx_taking_places {
     ptrdiff_t first;
 } adx_taking_places;
 
-// Marks a place as taken.
 static void adx_take_place(void *user, ptrdiff_t at)
 {
     const adx_taking_places *k = (const adx_taking_places *)user;
@@ -14120,15 +14119,15 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
-// Marks the numbers that a term writes, by running its loops. (The other ways
+// Finds the numbers that a term writes, by running its loops. (The other ways
 // may need the inverse of a map, which would live as long as the program.)
 // False: no memory.
-static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
+static bool adx_cover_by_loops(adx_arena *a, const adx_tensor_value *v,
                               const adx_tensor_term *term, int64_t x[],
                               adx_bitmap *bits)
 {
     adx_set s = *term->set;
-    adx_marking m = { .bits = bits };
+    adx_covering m = { .bits = bits };
     s.arena = a;
     int64_t *form = ADX_GET(a, s.width, int64_t);
     if (form == NULL)
@@ -14136,7 +14135,7 @@ static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
     adx_place_form(&s, v, term->out, false, form);
     if (!adx_make_sparse_form(&s, form, UINT32_MAX, &m.place))
         return false;
-    adx_walk_nest(term->loop->nest, x, adx_mark_points, &m);
+    adx_walk_nest(term->loop->nest, x, adx_cover_points, &m);
     return true;
 }
 
@@ -14151,7 +14150,7 @@ static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
     }
     adx_bitmap *bits = adx_new_bitmap(&a, v->size);
     for (uint32_t j = 0; j < v->terms && bits != NULL; j++)
-        if (!adx_mark_by_loops(&a, v, &v->term[j], x, bits))
+        if (!adx_cover_by_loops(&a, v, &v->term[j], x, bits))
             bits = NULL;
     *n = bits == NULL ? 0 : bits->set;
     adx_free_arena(&a);
@@ -14186,7 +14185,7 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
     return ok;
 }
 
-// Marks what the results of a part need that are wanted; NULL: all.
+// Finds what the results of a part need that are wanted; NULL: all.
 static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
                           const bool wanted[], bool needed[])
 {
@@ -14609,7 +14608,7 @@ static void adx_spell_condition(const adx_explainer *e, uint32_t row)
 
 /* --- sets ---------------------------------------------------------------- */
 
-// Marks the variables that say which number is written: those in its indices,
+// Finds the variables that say which number is written: those in its indices,
 // and what maps make of them.
 static void adx_find_own(const adx_explainer *e, const adx_tensor_term *term,
                          uint32_t dims)
@@ -16117,10 +16116,10 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// Marks one variable in the form of each index of the value: the one with the
+// Finds one variable in the form of each index of the value: the one with the
 // most values. Once the other variables of the form are known, the index gives
 // this one.
-static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
+static void adx_find_owners(const adx_finding *k, const adx_tensor_term *term,
                             const adx_set *s, bool owner[])
 {
     for (uint32_t d = 0; d < k->value->dims; d++) {
@@ -16147,7 +16146,7 @@ static uint64_t adx_find_summed(const adx_finding *k,
     *n = 0;
     if (maps.given == NULL || owner == NULL)
         return UINT64_MAX;
-    adx_mark_owners(k, term, s, owner);
+    adx_find_owners(k, term, s, owner);
     for (uint32_t v = s->open; v < s->vars; v++) {
         if (owner[v] || s->gone[v] || maps.given[v])
             continue;
@@ -16382,11 +16381,11 @@ static bool adx_is_second_spelled(const adx_tensor_second *s, bool helper[])
         if (term->op == ADX_TERM_NUMBER)
             continue;
         const ad_op_info *info = adx_row_of(term->op);
-        if (!adx_mark_helpers(info->value, helper))
+        if (!adx_find_helpers(info->value, helper))
             return false;
         for (int i = 0; i < info->arity; i++)
             if ((s->moving >> term->arg[i] & 1) != 0
-                && !adx_mark_helpers(info->partial[i], helper))
+                && !adx_find_helpers(info->partial[i], helper))
                 return false;
     }
     return true;
@@ -16399,10 +16398,10 @@ static bool adx_is_spelled(const adx_tensor_value *v)
     if (v->kind != ADX_VALUE_OPERATION && v->kind != ADX_VALUE_PARTIAL
         && v->kind != ADX_VALUE_SECOND)
         return true;
-    return adx_mark_helpers(adx_row_of(v->op)->value, helper)
-        && adx_mark_helpers(adx_formula_of(v), helper)
+    return adx_find_helpers(adx_row_of(v->op)->value, helper)
+        && adx_find_helpers(adx_formula_of(v), helper)
         && (v->kind != ADX_VALUE_SECOND
-            || (adx_mark_helpers(adx_row_of(v->op)->partial[v->second->by],
+            || (adx_find_helpers(adx_row_of(v->op)->partial[v->second->by],
                                  helper)
                 && adx_is_second_spelled(v->second, helper)));
 }
@@ -16755,7 +16754,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
         return false;
     f->parts = loaded;
     f->shares = loaded && adx_shares_parts();
-    adx_mark_results(t, part, f->needed);
+    adx_find_results(t, part, f->needed);
     memcpy(f->result, f->needed, p->values * sizeof *f->needed);
     adx_need_all(p, f->needed);
     for (uint32_t i = 0; i < p->steps; i++) {
@@ -16984,7 +16983,7 @@ static bool adx_reads_within(const adx_bundling *k, uint32_t by,
 }
 
 // Whether a step reads what its bundle has made only within the same run; note:
-// marks what it makes.
+// notes what it makes.
 static bool adx_fits_bundle(const adx_bundling *k, uint32_t value,
                             const adx_outer *o, bool note)
 {
@@ -17864,7 +17863,7 @@ static uint32_t adx_say_formula_of(adx_emission *e, const char *formula,
     adx_say_indent(e);
     adx_say_index(&e->text, e->text.single ? "const float v" : "const double v",
                   e->numbers, " = ");
-    adx_mark_helpers(formula, e->helper);
+    adx_find_helpers(formula, e->helper);
     adx_say_formula(&e->text, formula, adx_say_letter, o);
     adx_say(&e->text, ";\n");
     return e->numbers++;
@@ -17905,7 +17904,7 @@ static uint32_t adx_say_term_tangent(adx_emission *e, const adx_term *term,
         both.x[1] = adx_local_read(tangent[term->arg[i]]);
         adx_say_indent(e);
         adx_say_index(&e->text, "v", sum, " += ");
-        adx_mark_helpers(chain, e->helper);
+        adx_find_helpers(chain, e->helper);
         adx_say_formula(&e->text, chain, adx_say_letter, &both);
         adx_say(&e->text, ";\n");
     }
@@ -17999,7 +17998,7 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
-// Marks which numbers that maps give a piece needs: for its factors, or for
+// Finds which numbers that maps give a piece needs: for its factors, or for
 // others.
 static void adx_find_used_lookups(const adx_emission *e,
                                   const adx_term_piece *p, uint32_t dims,
@@ -18997,7 +18996,7 @@ static void adx_say_done(adx_emission *e, const adx_looping *k,
     adx_say(&e->text, "]");
 }
 
-// Writes the code of a point that marks its extreme as not picked yet.
+// Writes the code of a point that makes its extreme be not picked yet.
 static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };

@@ -209,10 +209,10 @@ static ad_status adx_begin_assembling(adx_assembling *s, size_t contributions,
     size_t most = s->a->elements < ADX_ELEMENTS_AT_ONCE
                 ? s->a->elements : ADX_ELEMENTS_AT_ONCE;
     size_t pointers = columns * (sizeof(ad_column) / sizeof(ad_real));
-    size_t marks = most / (sizeof(ad_real) / sizeof(uint32_t)) + 1;
+    size_t left = most / (sizeof(ad_real) / sizeof(uint32_t)) + 1;
     s->work = adx_take_workspace(&s->a->spare, &s->a->memory,
         besides + contributions + 1 + given * ADX_ELEMENTS_AT_ONCE + pointers
-        + marks + 4 * ADX_LINE);
+        + left + 4 * ADX_LINE);
     if (s->work == NULL)
         return ADREV_ENOMEM;
     s->contribution = adx_align(s->work->w + besides);

@@ -197,7 +197,7 @@ static void adx_find_homes(adx_writing *k)
 {
     const adx_program *p = k->p;
     size_t at = 0;
-    // how often each number is an output; what nodes read is marked already
+    // how often each number is an output; what nodes read is known already
     for (size_t i = 0; i < p->outputs; i++) {
         uint32_t *home = &k->home[p->output[i]];
         *home = *home == ADX_NOWHERE ? ADX_HOME_ONE : ADX_HOME_NONE;
@@ -272,7 +272,7 @@ static bool adx_begin_writing(adx_writing *k)
     memset(k->home, 0xff, p->numbers * sizeof *k->home);    // ADX_NOWHERE
     memset(k->part, 0, p->numbers * sizeof *k->part);
     memset(k->place, 0, p->numbers * sizeof *k->place);
-    adx_mark_used(p, k->used);
+    adx_find_used(p, k->used);
     adx_find_stored(k);
     adx_find_homes(k);
     adx_find_places(k);

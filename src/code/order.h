@@ -115,7 +115,7 @@ static void adx_find_chain(adx_reordering *o, size_t i)
 }
 
 // Afterwards a link is another symbol than the node with which a chain begins.
-static void adx_mark_links(adx_reordering *o)
+static void adx_tell_links(adx_reordering *o)
 {
     for (size_t i = 0; i < o->n; i++)
         if (o->head[o->node[i]] != o->node[i])
@@ -245,7 +245,7 @@ static bool adx_order_by_levels(const adx_writing *k, adx_program *q,
         adx_fill_levels(&o, begin);
         for (uint32_t l = 1; l <= o.levels; l++)
             adx_sort_level(&o, begin[l - 1], begin[l]);
-        adx_mark_links(&o);
+        adx_tell_links(&o);
     }
     *order = (adx_order){ o.node, o.symbol };
     bool ok = begin != NULL;

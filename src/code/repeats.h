@@ -186,7 +186,7 @@ static adx_node *adx_join_equal(adx_program *q, bool used[])
                 adx_rename_reads(&q->node[i], as);
         for (size_t i = 0; i < q->outputs; i++)
             q->output[i] = as[q->output[i]];
-        adx_mark_used(q, used);
+        adx_find_used(q, used);
     } else {
         adx_drop(a, was);
         was = NULL;
@@ -202,7 +202,7 @@ static void adx_part_equal(adx_program *q, adx_node *was, bool used[])
     memcpy(q->node, was, q->nodes * sizeof *was);
     memcpy(q->output, was + q->nodes, q->outputs * sizeof *q->output);
     adx_drop(q->memory, was);
-    adx_mark_used(q, used);
+    adx_find_used(q, used);
 }
 
 /* --- symbols ------------------------------------------------------------- */

@@ -15,7 +15,7 @@
  *           adx_function_space adx_table_space adx_array_space
  *           adx_restrict_word adx_stride_type adx_infinity adx_say_literal
  *           adx_say_element_literal adx_say_formula ADX_HELPER_COUNT
- *           adx_mark_helpers adx_are_in_dialect adx_say_helpers
+ *           adx_find_helpers adx_are_in_dialect adx_say_helpers
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -339,9 +339,9 @@ static const adx_helper adx_helpers[] = {
 #undef ADX_TEXT_PARTIAL
 #define ADX_HELPER_COUNT (sizeof adx_helpers / sizeof *adx_helpers)
 
-// Marks the helper functions that a text calls, and those that they call in
+// Finds the helper functions that a text calls, and those that they call in
 // turn. False: one is not in the table.
-static bool adx_mark_helpers(const char *text, bool needed[])
+static bool adx_find_helpers(const char *text, bool needed[])
 {
     for (const char *at = text; (at = strstr(at, "adx_")) != NULL;) {
         at += 4;
@@ -357,7 +357,7 @@ static bool adx_mark_helpers(const char *text, bool needed[])
             return false;
         if (!needed[i]) {
             needed[i] = true;
-            if (!adx_mark_helpers(adx_helpers[i].body, needed))
+            if (!adx_find_helpers(adx_helpers[i].body, needed))
                 return false;
         }
     }

@@ -185,13 +185,13 @@ typedef struct adx_c_file {
     ad_c_size *size;            // of each function; NULL: of no interest
 } adx_c_file;
 
-// Marks the helper functions that a program calls.
+// Finds the helper functions that a program calls.
 static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
 {
     bool *used = (bool *)adx_take(q->memory, q->numbers, sizeof *used);
     ad_status status = used == NULL ? ADREV_ENOMEM : ADREV_OK;
     if (used != NULL)
-        adx_mark_used(q, used);
+        adx_find_used(q, used);
     for (size_t i = 0; status == ADREV_OK && i < q->nodes; i++) {
         const adx_many *m = adx_many_of(q, &q->node[i]);
         uint32_t op = m == NULL ? q->node[i].op : m->op;
@@ -201,7 +201,7 @@ static ad_status adx_need_helpers(adx_c_file *file, const adx_program *q)
         bool plain = op >= ADX_OP_COUNT
                   || (m != NULL && !adx_facts_of(m->kind)->operation);
         if (!plain && adx_is_used(q, &q->node[i], used)
-            && !adx_mark_helpers(adx_value_text(file->text, op), file->needed))
+            && !adx_find_helpers(adx_value_text(file->text, op), file->needed))
             status = ADREV_EEXTERNAL;
     }
     adx_drop(q->memory, used);
@@ -322,7 +322,7 @@ static void adx_write_besides(adx_writing *k, const adx_program *q,
     const ad_fn *fn = file->fn;
     bool wanted = kind->bit <= ADREV_C_VJP || (file->asked & ADX_C_BLOCKS);
     if (k->text->loaded && wanted && adx_has_block(k)) {
-        adx_mark_used(q, k->used);
+        adx_find_used(q, k->used);
         adx_say_block(k);
     }
     if (adx_is_looped(k, fn, kind->kind))
@@ -380,7 +380,7 @@ static ad_status adx_do_kind(adx_c_file *file, size_t which)
     return status;
 }
 
-// Writes all that are asked for, and marks what helpers they need.
+// Writes all that are asked for, and finds what helpers they need.
 static ad_status adx_do_kinds(adx_c_file *file)
 {
     ad_status status = ADREV_OK;

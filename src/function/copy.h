@@ -7,12 +7,11 @@
  *
  *   needs   tape/memory core/cells function/program function/unique
  *           function/emit
- *   offers  adx_making adx_mark_number adx_is_used adx_mark_used
- *           adx_end_making adx_start_making adx_begin_making adx_take_range
- *           adx_own_range adx_set_range adx_copied_list adx_copy_node
- *           adx_partial_in adx_argument adx_accumulate_each adx_accumulate
- *           adx_or_zero adx_argument_range adx_partials_in adx_cosines_in
- *           adx_copy_nodes
+ *   offers  adx_making adx_set_used adx_is_used adx_find_used adx_end_making
+ *           adx_start_making adx_begin_making adx_take_range adx_own_range
+ *           adx_set_range adx_copied_list adx_copy_node adx_partial_in
+ *           adx_argument adx_accumulate_each adx_accumulate adx_or_zero
+ *           adx_argument_range adx_partials_in adx_cosines_in adx_copy_nodes
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -32,7 +31,7 @@ typedef struct adx_making {
     bool series;                // derivatives are coefficients of order 2
 } adx_making;
 
-static void adx_mark_number(void *user, uint32_t number)
+static void adx_set_used(void *user, uint32_t number)
 {
     ((bool *)user)[number] = true;
 }
@@ -51,24 +50,24 @@ static inline bool adx_is_used(const adx_program *p, const adx_node *s,
     return false;
 }
 
-// Marks the numbers that a guard, or a node with many results, reads, and all
+// Finds the numbers that a guard, or a node with many results, reads, and all
 // results of that node. False: the node is not needed.
-ADX_NOINLINE static bool adx_mark_more(const adx_program *p, const adx_node *s,
+ADX_NOINLINE static bool adx_use_reads(const adx_program *p, const adx_node *s,
                                        bool used[])
 {
     if (!adx_is_used(p, s, used))
         return false;
     if (s->op == ADX_OP_many)
         memset(&used[s->r], true, adx_results_of(p, s) * sizeof *used);
-    adx_visit_reads(p, s, adx_mark_number, used);
+    adx_visit_reads(p, s, adx_set_used, used);
     return true;
 }
 
-// Marks the numbers on which results or guards depend; in a plain program, all
+// Finds the numbers on which results or guards depend; in a plain program, all
 // numbers. One walk over the nodes, from the last to the first, is enough: when
 // it comes to a node, it has passed all nodes that read the result of that
 // node. Returns the number of nodes that are needed.
-static size_t adx_mark_used(const adx_program *p, bool used[])
+static size_t adx_find_used(const adx_program *p, bool used[])
 {
     size_t live = 0;
     memset(used, p->plain, p->numbers * sizeof *used);
@@ -77,7 +76,7 @@ static size_t adx_mark_used(const adx_program *p, bool used[])
     for (size_t i = p->nodes; i-- > 0;) {
         const adx_node *s = &p->node[i];
         if (s->op >= ADX_OP_guard) {
-            live += adx_mark_more(p, s, used);
+            live += adx_use_reads(p, s, used);
         } else if (used[s->r]) {
             live++;
             used[s->a] = used[s->b] = used[s->c] = true;
@@ -114,7 +113,7 @@ static bool adx_start_making(adx_making *k, const adx_program *from,
         adx_end_making(k);
         return false;
     }
-    adx_mark_used(from, k->used);
+    adx_find_used(from, k->used);
     for (size_t i = 0; i < n; i++) {
         bool fixed = adx_is_constant_number(from, i) && k->used[i];
         k->same[i] = fixed ? adx_fixed_anew(to, *adx_constant_of(from, i)) : 0;

@@ -346,7 +346,7 @@ typedef struct adx_lists {
     size_t at_line, at_across;
     size_t *first;              // [lines of the export]
     size_t *next;               // [entries]
-    size_t *mark;               // [indices across of the export] 1 + the entry
+    size_t *entry;              // [indices across of the export] 1 + that with it
 } adx_lists;
 
 static bool adx_begin_lists(adx_lists *l, const ad_export *e,
@@ -364,8 +364,8 @@ static bool adx_begin_lists(adx_lists *l, const ad_export *e,
         l->line = NULL;
     l->first = (size_t *)adx_take(a, adx_lines(e), sizeof *l->first);
     l->next = (size_t *)adx_take(a, to->entries, sizeof *l->next);
-    l->mark = (size_t *)adx_take(a, adx_across(e), sizeof *l->mark);
-    return l->first != NULL && l->next != NULL && l->mark != NULL;
+    l->entry = (size_t *)adx_take(a, adx_across(e), sizeof *l->entry);
+    return l->first != NULL && l->next != NULL && l->entry != NULL;
 }
 
 static void adx_end_lists(adx_lists *l)
@@ -373,7 +373,7 @@ static void adx_end_lists(adx_lists *l)
     const ad_allocator *a = &l->e->memory;
     adx_drop(a, l->first);
     adx_drop(a, l->next);
-    adx_drop(a, l->mark);
+    adx_drop(a, l->entry);
 }
 
 // Puts entry k of the solver's matrix in front of the list of its line. False:
@@ -423,17 +423,17 @@ static size_t adx_find_in_line(adx_lists *l, size_t line, size_t place[])
     const ad_export *e = l->e;
     size_t missing = SIZE_MAX;
     for (size_t k = e->start[line]; k < e->start[line + 1]; k++)
-        l->mark[e->across[k]] = k + 1;
+        l->entry[e->across[k]] = k + 1;
     for (size_t k = l->first[line]; k != SIZE_MAX; k = l->next[k]) {
         size_t j = adx_index_at(e, l->across, k);
         if (j < l->at_across || j - l->at_across >= adx_across(e)
-            || l->mark[j - l->at_across] == 0)
+            || l->entry[j - l->at_across] == 0)
             continue;
-        place[l->mark[j - l->at_across] - 1] = k;
-        l->mark[j - l->at_across] = 0;
+        place[l->entry[j - l->at_across] - 1] = k;
+        l->entry[j - l->at_across] = 0;
     }
     for (size_t k = e->start[line + 1]; k-- > e->start[line];)
-        if (l->mark[e->across[k]] != 0)
+        if (l->entry[e->across[k]] != 0)
             missing = k;
     return missing;
 }
@@ -444,7 +444,7 @@ static ad_status adx_find_in_matrix(adx_lists *l, size_t place[],
                                     size_t missing[])
 {
     const ad_export *e = l->e;
-    memset(l->mark, 0, adx_across(e) * sizeof *l->mark);
+    memset(l->entry, 0, adx_across(e) * sizeof *l->entry);
     if (!adx_list_entries(l))
         return ADREV_ESHAPE;
     for (size_t i = 0; i < adx_lines(e); i++) {

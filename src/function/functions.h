@@ -143,7 +143,7 @@ static bool adx_count_live(const adx_program *p, ad_fn_report *report)
     bool *used = (bool *)adx_take(p->memory, p->numbers, sizeof *used);
     if (used == NULL)
         return false;
-    size_t live = adx_mark_used(p, used);
+    size_t live = adx_find_used(p, used);
     report->dead = p->nodes - live;
     // Guards, and nodes that only guards asked for, are all live.
     report->operations = live - p->guards - p->conditions;

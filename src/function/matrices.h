@@ -199,7 +199,7 @@ static size_t adx_find_handed(adx_primal_split *k, size_t inputs,
             k->handed[s->r] = true;
             n++;
         } else
-            adx_visit_reads(p, s, adx_mark_number, k->needed);
+            adx_visit_reads(p, s, adx_set_used, k->needed);
     }
     return n;
 }

@@ -120,17 +120,17 @@ static bool adx_has_partial(uint32_t op, int i)
 }
 
 // Adds to a list the inputs on which number x depends, by a depth-first search
-// that marks the numbers it has seen with `now`.
+// where met[] is `now` for the numbers that it has met.
 static void adx_collect_inputs(const adx_program *p, uint32_t x,
-                               uint32_t mark[], uint32_t now,
+                               uint32_t met[], uint32_t now,
                                adx_index_list *stack, adx_index_list *to)
 {
     adx_list_add(stack, x);
     while (stack->n > 0 && !stack->failed) {
         uint32_t i = stack->v[--stack->n];
-        if (mark[i] == now)
+        if (met[i] == now)
             continue;
-        mark[i] = now;
+        met[i] = now;
         uint32_t from = p->from[i];
         if (from == ADX_FROM_INPUT)
             adx_list_add(to, i);
@@ -152,7 +152,7 @@ static bool adx_is_variable(const adx_program *p, uint32_t x)
 
 typedef struct adx_reaching {
     const adx_program *p;
-    uint32_t *mark;             // [number] see adx_visit_reach
+    uint32_t *met;             // [number] see adx_visit_reach
     uint64_t *bits;             // [number] the outputs that depend on it
     adx_index_list stack;
     adx_index_list order;       // numbers, each after those it is made from
@@ -162,7 +162,7 @@ typedef struct adx_reaching {
 // Appends to `order` the number x and all numbers from which it is made, as far
 // as they are not there yet, by a depth-first search with a stack of its own. A
 // number is appended when it is met for the second time, behind its arguments.
-// Its mark is below `now` before it is met, `now` while it waits for its
+// met[] is below `now` before that, `now` while the number waits for its
 // arguments, and now + 1 afterwards.
 static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
 {
@@ -170,18 +170,18 @@ static void adx_visit_reach(adx_reaching *k, uint32_t x, uint32_t now)
     while (k->stack.n > 0 && !k->stack.failed) {
         uint32_t i = k->stack.v[k->stack.n - 1];
         uint32_t from = k->p->from[i];
-        if (k->mark[i] >= now) {
+        if (k->met[i] >= now) {
             k->stack.n--;
-            if (k->mark[i] == now)
+            if (k->met[i] == now)
                 adx_list_add(&k->order, i);
-            k->mark[i] = now + 1;
+            k->met[i] = now + 1;
             continue;
         }
-        k->mark[i] = now;
+        k->met[i] = now;
         k->bits[i] = 0;
         for (int a = 0; a < 3 && from < ADX_FROM_INPUT; a++) {
             const adx_node *s = &k->p->node[from];
-            if (adx_has_partial(s->op, a) && k->mark[adx_argument(s, a)] < now)
+            if (adx_has_partial(s->op, a) && k->met[adx_argument(s, a)] < now)
                 adx_list_add(&k->stack, adx_argument(s, a));
         }
     }
@@ -225,7 +225,7 @@ static void adx_reach_rows(adx_reaching *k, uint32_t first, uint32_t n,
 static bool adx_reach_all(adx_reaching *k, uint32_t start[])
 {
     uint32_t m = (uint32_t)k->p->outputs;
-    memset(k->mark, 0, k->p->numbers * sizeof *k->mark);
+    memset(k->met, 0, k->p->numbers * sizeof *k->met);
     for (uint32_t i = 0; i < m; i += ADX_REACH)
         adx_reach_rows(k, i, m - i < ADX_REACH ? m - i : ADX_REACH, start);
     start[m] = (uint32_t)k->to.n;
@@ -239,9 +239,9 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
     adx_reaching k = { .p = p, .stack = { .memory = a },
                        .order = { .memory = a }, .to = { .memory = a } };
     uint32_t *start = (uint32_t *)adx_take(a, p->outputs + 1, sizeof *start);
-    k.mark = (uint32_t *)adx_take(a, p->numbers, sizeof *k.mark);
+    k.met = (uint32_t *)adx_take(a, p->numbers, sizeof *k.met);
     k.bits = (uint64_t *)adx_take(a, p->numbers, sizeof *k.bits);
-    bool ok = k.mark != NULL && k.bits != NULL && start != NULL
+    bool ok = k.met != NULL && k.bits != NULL && start != NULL
            && adx_reach_all(&k, start)
            && adx_new_graph(a, g, p->outputs, adx_variables_of(p), k.to.n);
     if (ok) {
@@ -255,7 +255,7 @@ static bool adx_jacobian_graph(adx_program *p, adx_entries *g)
     adx_drop(a, k.stack.v);
     adx_drop(a, k.order.v);
     adx_drop(a, k.to.v);
-    adx_drop(a, k.mark);
+    adx_drop(a, k.met);
     adx_drop(a, k.bits);
     adx_drop(a, start);
     return ok;
@@ -280,16 +280,16 @@ static unsigned adx_curvature_of(uint32_t op, const ad_allocator *a,
         adx_index_list stack = { .memory = a };
         adx_index_list to = { .memory = a };
         uint32_t d = adx_partial_of(&p, 1, op, i, arg, adx_single(v)).base;
-        uint32_t *mark = (uint32_t *)adx_take(a, p.numbers, sizeof *mark);
-        if (mark != NULL && p.status == ADREV_OK) {
-            memset(mark, 0, p.numbers * sizeof *mark);
-            adx_collect_inputs(&p, d, mark, 1, &stack, &to);
+        uint32_t *met = (uint32_t *)adx_take(a, p.numbers, sizeof *met);
+        if (met != NULL && p.status == ADREV_OK) {
+            memset(met, 0, p.numbers * sizeof *met);
+            adx_collect_inputs(&p, d, met, 1, &stack, &to);
         }
-        if (mark == NULL || stack.failed || to.failed)
+        if (met == NULL || stack.failed || to.failed)
             adx_spoil(&p, ADREV_ENOMEM);
         for (size_t k = 0; k < to.n; k++)
             bits |= 1u << (3 * (unsigned)i + to.v[k]);
-        adx_drop(a, mark);
+        adx_drop(a, met);
         adx_drop(a, stack.v);
         adx_drop(a, to.v);
     }
@@ -351,7 +351,7 @@ static void adx_unite_arguments(adx_sets *k, const adx_node *s)
             adx_unite(k, s->r, s->r, adx_argument(s, i));
 }
 
-// Marks the numbers whose set matters: the arguments in which an operation is
+// Finds the numbers whose set matters: the arguments in which an operation is
 // curved, and all numbers from which these are made. A sum of n terms that no
 // curved operation uses needs no set.
 static void adx_find_wanted(adx_sets *k, const bool used[])
@@ -483,7 +483,7 @@ static bool adx_hessian_graph(adx_program *p, adx_entries *g)
         ok = status == ADREV_OK;
     }
     if (ok) {
-        adx_mark_used(p, used);
+        adx_find_used(p, used);
         adx_find_wanted(&k, used);
         adx_find_pairs(&k, used, &pairs);
         ok = !k.item.failed && !pairs.failed

@@ -12,7 +12,7 @@
  *      free for the next result, so that a replay touches little memory. In
  *      programs with array nodes every number has a place of its own, so that
  *      ranges stay ranges.
- *   5  A node that uses the result of the node before it is marked: it finds
+ *   5  A node that uses the result of the node before it has a code for that: it finds
  *      that result in a register.
  *
  *   needs   tape/memory core/cells function/program function/copy
@@ -498,7 +498,7 @@ ADX_STATIC_ASSERT((int)ADX_OP_end <= (int)ADX_CODE, "an operation has 8 bits");
     ADX_FUSED(X) ADX_FUSED(Y) ADX_FUSED(Z)
 
 // Gives these codes to the nodes that can have one.
-static void adx_mark_after(adx_node *s)
+static void adx_fuse_after(adx_node *s)
 {
 #define ADX_X(code, value) [code + ADX_AFTER_X] = true,
 #define ADX_Y(code, value) [code + ADX_AFTER_Y] = true,
@@ -530,7 +530,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
     }
     adx_machine *m = k.machine;
     adx_node *first = m->node;
-    adx_mark_used(p, k.used);
+    adx_find_used(p, k.used);
     adx_count_uses(&k);
     adx_fuse(&k);
     adx_drop_unused(&k);
@@ -544,7 +544,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
     m->nodes = k.nodes;
     for (size_t i = 0; i < k.nodes; i++)
         m->calls += (size_t)adx_cost_of(first[i].op);
-    adx_mark_after(first);
+    adx_fuse_after(first);
     m->outputs = p->outputs;
     for (size_t i = 0; i < p->outputs; i++)
         m->output[i] = k.place[p->output[i]];

@@ -64,7 +64,7 @@ static bool adx_same_value(ad_real a, ad_real b)
 #endif
 
 // Runs the nodes at one point. `last` is the result of the node before, which
-// nodes that adx_mark_after has marked use. A product of the chain rule is a
+// nodes with a code of adx_fuse_after use. A product of the chain rule is a
 // plain product here, which is right as long as all results are finite. Returns
 // the guard or external node at which it stopped, or NULL.
 ADX_GO_FUNCTION
@@ -194,7 +194,7 @@ static void adx_give_work(adx_machine *m, adx_workspace *work)
  * The numbers of all lanes are side by side. Each node is a loop over
  * lanes.                                                                    */
 
-// Marks the lanes that fail at this guard and have not failed before.
+// Adds the lanes that fail at this guard and have not failed before.
 static void adx_guard_lanes(const adx_node *s, const ad_real w[],
                             size_t lanes, uint32_t flipped[])
 {

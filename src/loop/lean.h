@@ -466,7 +466,7 @@ static size_t adx_reverse_lean(void *user, adx_kept_level *l, size_t base,
     const ad_real *behind;
     adx_lean r = { .k = k, .level = l, .base = base,
                    .stride = -(ptrdiff_t)l->pool.bytes };
-    if (k->sweep.marks || adx_is_varying(c)
+    if (k->sweep.connects || adx_is_varying(c)
         || (c->n.told == 0 && adx_zeros(c->n.window, k->f.carried))
         || !adx_find_state(&r, to - 1))
         return to;

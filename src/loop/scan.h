@@ -175,8 +175,8 @@ typedef struct adx_step_io {
 
 // How steps are swept.
 typedef struct adx_step_sweep {
-    adx_pull_fn *pull;          // adx_stage_pull; or what gives marks in place
-    bool marks;                 // of adjoints: whether there are any
+    adx_pull_fn *pull;          // adx_stage_pull; or what gives flags in place
+    bool connects;              // of adjoints: whether it does
     ad_real *memory;            // of the frame, and of
     ad_real *room;              // as much as f.weight
 } adx_step_sweep;

@@ -193,7 +193,7 @@ static bool adx_reverse_scan(void *user, size_t s)
     if (!any && !c->always)
         return true;
     adx_gather_step(k, s);
-    if (k->sweep.marks || !adx_replay_step(k, s)) {
+    if (k->sweep.connects || !adx_replay_step(k, s)) {
         adx_run_step(k, true);
         if (k->status == ADREV_OK)
             k->status = k->sweep.pull(k->stage, c->n.out, k->io.rout,
@@ -240,11 +240,11 @@ static void adx_initial_rows(const adx_scan *c, ad_real window[],
     }
 }
 
-// Continues the marks (loop/connections) to before the first step that is
+// Goes on with the flags (loop/connections) to before the first step that is
 // reversed. Nothing is kept with which the steps before it could run again. So
 // if a result depends on anything there, it counts as dependent on everything
 // that they could use.
-static void adx_mark_cut(adx_stepping *k)
+static void adx_connect_cut(adx_stepping *k)
 {
     adx_scan *c = k->scan;
     size_t told = c->timetable.first * c->n.told;
@@ -290,8 +290,8 @@ static bool adx_reverse_steps(adx_stepping *k, const ad_real dy[], ad_real dx[])
     if (c->timetable.first < c->steps
         && !adx_go_back(&c->timetable, 0, 0, c->steps, true))
         return false;
-    if (k->sweep.marks && c->timetable.first > 0)
-        adx_mark_cut(k);
+    if (k->sweep.connects && c->timetable.first > 0)
+        adx_connect_cut(k);
     adx_initial_rows(c, k->f.carried, dx, NULL);
     return true;
 }
@@ -305,10 +305,10 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
     bool ok = adx_begin_stepping(&k, c, ADX_SWEEP);
     if (ok) {
         k.sweep.pull = pull;
-        k.sweep.marks = pull != adx_stage_pull;
+        k.sweep.connects = pull != adx_stage_pull;
         c->timetable.reverse = adx_reverse_scan;
         c->timetable.resume = NULL;
-        if (adx_is_resumed(c) && !k.sweep.marks)
+        if (adx_is_resumed(c) && !k.sweep.connects)
             ok = adx_begin_resuming(&k, dy, dx);
         if (!c->replay.swept)
             c->replay.known = adx_is_varying(c) ? 0 : c->replay.used->paths;
@@ -320,10 +320,10 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
 }
 
 // Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
-// is swept by adx_stage_pull; or it is marked, by what loop/connections has for
-// that. After the first sweep no functions are added (limit), so that every
-// later sweep does what that one did, to the bit. (Sweeps that may be resumed
-// all begin without functions.)
+// is swept by adx_stage_pull, or by what loop/connections has in its place. After
+// the first sweep no functions are added (limit), so that every later sweep does
+// what that one did, to the bit. (Sweeps that may be resumed all begin without
+// functions.)
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
                            ad_real dx[], adx_pull_fn *pull)
 {

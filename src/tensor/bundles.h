@@ -206,7 +206,7 @@ static bool adx_reads_within(const adx_bundling *k, uint32_t by,
 }
 
 // Whether a step reads what its bundle has made only within the same run; note:
-// marks what it makes.
+// notes what it makes.
 static bool adx_fits_bundle(const adx_bundling *k, uint32_t value,
                             const adx_outer *o, bool note)
 {

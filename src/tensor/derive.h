@@ -423,7 +423,7 @@ static uint32_t adx_given_like(ad_tensor *t, uint32_t like, adx_value_kind kind,
     return v;
 }
 
-// Marks every value that a needed value needs.
+// Finds every value that a needed value needs.
 static void adx_need_all(const adx_tensor_program *p, bool needed[])
 {
     for (uint32_t i = p->steps; i-- > 0;) {

@@ -70,11 +70,11 @@ static bool adx_is_second_spelled(const adx_tensor_second *s, bool helper[])
         if (term->op == ADX_TERM_NUMBER)
             continue;
         const ad_op_info *info = adx_row_of(term->op);
-        if (!adx_mark_helpers(info->value, helper))
+        if (!adx_find_helpers(info->value, helper))
             return false;
         for (int i = 0; i < info->arity; i++)
             if ((s->moving >> term->arg[i] & 1) != 0
-                && !adx_mark_helpers(info->partial[i], helper))
+                && !adx_find_helpers(info->partial[i], helper))
                 return false;
     }
     return true;
@@ -87,10 +87,10 @@ static bool adx_is_spelled(const adx_tensor_value *v)
     if (v->kind != ADX_VALUE_OPERATION && v->kind != ADX_VALUE_PARTIAL
         && v->kind != ADX_VALUE_SECOND)
         return true;
-    return adx_mark_helpers(adx_row_of(v->op)->value, helper)
-        && adx_mark_helpers(adx_formula_of(v), helper)
+    return adx_find_helpers(adx_row_of(v->op)->value, helper)
+        && adx_find_helpers(adx_formula_of(v), helper)
         && (v->kind != ADX_VALUE_SECOND
-            || (adx_mark_helpers(adx_row_of(v->op)->partial[v->second->by],
+            || (adx_find_helpers(adx_row_of(v->op)->partial[v->second->by],
                                  helper)
                 && adx_is_second_spelled(v->second, helper)));
 }
@@ -443,7 +443,7 @@ static bool adx_fuse_part(adx_fusion *f, adx_arena *a, ad_tensor *t,
         return false;
     f->parts = loaded;
     f->shares = loaded && adx_shares_parts();
-    adx_mark_results(t, part, f->needed);
+    adx_find_results(t, part, f->needed);
     memcpy(f->result, f->needed, p->values * sizeof *f->needed);
     adx_need_all(p, f->needed);
     for (uint32_t i = 0; i < p->steps; i++) {

@@ -242,7 +242,7 @@ static uint32_t adx_say_formula_of(adx_emission *e, const char *formula,
     adx_say_indent(e);
     adx_say_index(&e->text, e->text.single ? "const float v" : "const double v",
                   e->numbers, " = ");
-    adx_mark_helpers(formula, e->helper);
+    adx_find_helpers(formula, e->helper);
     adx_say_formula(&e->text, formula, adx_say_letter, o);
     adx_say(&e->text, ";\n");
     return e->numbers++;
@@ -283,7 +283,7 @@ static uint32_t adx_say_term_tangent(adx_emission *e, const adx_term *term,
         both.x[1] = adx_local_read(tangent[term->arg[i]]);
         adx_say_indent(e);
         adx_say_index(&e->text, "v", sum, " += ");
-        adx_mark_helpers(chain, e->helper);
+        adx_find_helpers(chain, e->helper);
         adx_say_formula(&e->text, chain, adx_say_letter, &both);
         adx_say(&e->text, ";\n");
     }
@@ -377,7 +377,7 @@ static bool adx_never_inside(const adx_term_piece *p, uint32_t dims,
     return false;
 }
 
-// Marks which numbers that maps give a piece needs: for its factors, or for
+// Finds which numbers that maps give a piece needs: for its factors, or for
 // others.
 static void adx_find_used_lookups(const adx_emission *e,
                                   const adx_term_piece *p, uint32_t dims,

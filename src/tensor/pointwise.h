@@ -238,10 +238,10 @@ static adx_set *adx_fix_vars(adx_finding *k, const adx_set *s,
     return k->a->status == ADREV_OK ? c : NULL;
 }
 
-// Marks one variable in the form of each index of the value: the one with the
+// Finds one variable in the form of each index of the value: the one with the
 // most values. Once the other variables of the form are known, the index gives
 // this one.
-static void adx_mark_owners(const adx_finding *k, const adx_tensor_term *term,
+static void adx_find_owners(const adx_finding *k, const adx_tensor_term *term,
                             const adx_set *s, bool owner[])
 {
     for (uint32_t d = 0; d < k->value->dims; d++) {
@@ -268,7 +268,7 @@ static uint64_t adx_find_summed(const adx_finding *k,
     *n = 0;
     if (maps.given == NULL || owner == NULL)
         return UINT64_MAX;
-    adx_mark_owners(k, term, s, owner);
+    adx_find_owners(k, term, s, owner);
     for (uint32_t v = s->open; v < s->vars; v++) {
         if (owner[v] || s->gone[v] || maps.given[v])
             continue;

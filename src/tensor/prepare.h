@@ -8,7 +8,7 @@
  *   needs   tensor/api tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/programs tensor/entries tensor/sharing tensor/derive
  *           tensor/parts tensor/matrices tensor/gathers tensor/storage
- *   offers  adx_mark_results adx_prepare_program adx_clear_results
+ *   offers  adx_find_results adx_prepare_program adx_clear_results
  * ========================================================================== */
 
 // Finds the places of the numbers that a term reads or writes, and how far they
@@ -132,8 +132,8 @@ static bool adx_make_streams(ad_tensor *t, uint32_t value,
     return ok;
 }
 
-// Marks the results of a part: all that a query of it can give.
-static ADX_UNUSED void adx_mark_results(const ad_tensor *t, ad_tensor_part part,
+// Finds the results of a part: all that a query of it can give.
+static ADX_UNUSED void adx_find_results(const ad_tensor *t, ad_tensor_part part,
                                         bool result[])
 {
     const adx_tensor_program *p = t->program;

@@ -19,8 +19,8 @@
  *           ADX_VALUE_OPERATION ADX_VALUE_PARTIAL ADX_VALUE_SECOND
  *           ADX_VALUE_MOST ADX_VALUE_SIZE adx_tensor_second adx_tensor_value
  *           adx_new_value adx_lay_out adx_finish_value adx_new_tensor_term
- *           adx_add_factor adx_add_least adx_place_form adx_marking
- *           adx_mark_points adx_mark_form adx_all_written adx_join_sets
+ *           adx_add_factor adx_add_least adx_place_form adx_covering
+ *           adx_cover_points adx_cover_form adx_all_written adx_join_sets
  *           adx_all_gone adx_restrict
  * ========================================================================== */
 
@@ -279,19 +279,19 @@ static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
     }
 }
 
-typedef struct adx_marking {
+typedef struct adx_covering {
     adx_bitmap *bits;
     adx_sparse_form place;
     int64_t step;               // from one value of the innermost variable to
     uint32_t var;               // the next
-} adx_marking;
+} adx_covering;
 
-// Marks the numbers that a strip of points writes. False: all are marked, so no
+// Finds the numbers that a strip of points writes. False: all are covered, so no
 // more need be looked at.
-static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
+static bool adx_cover_points(void *user, const int64_t x[], uint32_t var,
                             int64_t count)
 {
-    const adx_marking *m = (const adx_marking *)user;
+    const adx_covering *m = (const adx_covering *)user;
     int64_t at = adx_sparse_at(&m->place, x);
     int64_t step = 0;
     for (uint32_t i = 0; var != UINT32_MAX && i < m->place.n; i++)
@@ -303,17 +303,17 @@ static bool adx_mark_points(void *user, const int64_t x[], uint32_t var,
     return m->bits->set < m->bits->n;
 }
 
-// Marks what a form is at all points of a set. False: no memory.
-static bool adx_mark_form(const adx_set *s, const int64_t form[],
+// Covers what a form is at all points of a set. False: no memory.
+static bool adx_cover_form(const adx_set *s, const int64_t form[],
                           adx_bitmap *bits)
 {
-    adx_marking m = { .bits = bits };
+    adx_covering m = { .bits = bits };
     int64_t *x = ADX_GET(s->arena, s->vars, int64_t);
     const adx_nest *nest = adx_make_nest(s, UINT32_MAX, NULL);
     if (x == NULL || nest == NULL
         || !adx_make_sparse_form(s, form, UINT32_MAX, &m.place))
         return false;
-    adx_walk_nest(nest, x, adx_mark_points, &m);
+    adx_walk_nest(nest, x, adx_cover_points, &m);
     return true;
 }
 
@@ -392,8 +392,8 @@ static bool adx_all_written(ad_tensor *t, uint32_t value)
     return v->full;
 }
 
-// Marks which numbers are written. NULL: no memory.
-static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
+// Finds which numbers are written. NULL: no memory.
+static adx_bitmap *adx_cover_written(adx_arena *a, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(a, v->size);
     for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
@@ -403,7 +403,7 @@ static adx_bitmap *adx_mark_written(adx_arena *a, const adx_tensor_value *v)
         if (form == NULL)
             return NULL;
         adx_place_form(&s, v, v->term[i].out, false, form);
-        if (!adx_mark_form(&s, form, bits))
+        if (!adx_cover_form(&s, form, bits))
             return NULL;
     }
     return bits;
@@ -468,9 +468,9 @@ static adx_set *adx_set_without_sizes(ad_tensor *t, const adx_tensor_value *v,
     return left ? NULL : s;
 }
 
-// Marks which numbers are written where sizes are open: of those that there are
+// Finds which numbers are written where sizes are open: of those that there are
 // at given sizes, always the same. NULL: that is not so.
-static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
+static adx_bitmap *adx_cover_open(ad_tensor *t, const adx_tensor_value *v)
 {
     adx_bitmap *bits = adx_new_bitmap(&t->arena, v->size);
     for (uint32_t i = 0; i < v->terms && bits != NULL; i++) {
@@ -480,7 +480,7 @@ static adx_bitmap *adx_mark_open(ad_tensor *t, const adx_tensor_value *v)
         if (form == NULL)
             return NULL;
         adx_place_form(s, v, v->term[i].out, false, form);
-        if (!adx_mark_form(s, form, bits))
+        if (!adx_cover_form(s, form, bits))
             return NULL;
     }
     return bits;
@@ -493,8 +493,8 @@ static bool adx_find_support(ad_tensor *t, uint32_t value)
     if (adx_all_written(t, value) || t->program->value[value].support != NULL)
         return true;
     adx_bitmap *bits = t->open != NULL
-        ? adx_mark_open(t, &t->program->value[value])
-        : adx_mark_written(&t->arena, &t->program->value[value]);
+        ? adx_cover_open(t, &t->program->value[value])
+        : adx_cover_written(&t->arena, &t->program->value[value]);
     if (bits == NULL && t->open != NULL)
         adx_say_undecided(t, "which numbers of an array are 0 for want of "
                              "being written cannot be told for all sizes at "

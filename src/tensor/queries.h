@@ -328,7 +328,6 @@ typedef struct adx_taking_places {
     ptrdiff_t first;
 } adx_taking_places;
 
-// Marks a place as taken.
 static void adx_take_place(void *user, ptrdiff_t at)
 {
     const adx_taking_places *k = (const adx_taking_places *)user;
@@ -733,15 +732,15 @@ static uint64_t adx_points_of_term(const adx_tensor_term *term, int64_t x[])
     return n;
 }
 
-// Marks the numbers that a term writes, by running its loops. (The other ways
+// Finds the numbers that a term writes, by running its loops. (The other ways
 // may need the inverse of a map, which would live as long as the program.)
 // False: no memory.
-static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
+static bool adx_cover_by_loops(adx_arena *a, const adx_tensor_value *v,
                               const adx_tensor_term *term, int64_t x[],
                               adx_bitmap *bits)
 {
     adx_set s = *term->set;
-    adx_marking m = { .bits = bits };
+    adx_covering m = { .bits = bits };
     s.arena = a;
     int64_t *form = ADX_GET(a, s.width, int64_t);
     if (form == NULL)
@@ -749,7 +748,7 @@ static bool adx_mark_by_loops(adx_arena *a, const adx_tensor_value *v,
     adx_place_form(&s, v, term->out, false, form);
     if (!adx_make_sparse_form(&s, form, UINT32_MAX, &m.place))
         return false;
-    adx_walk_nest(term->loop->nest, x, adx_mark_points, &m);
+    adx_walk_nest(term->loop->nest, x, adx_cover_points, &m);
     return true;
 }
 
@@ -764,7 +763,7 @@ static bool adx_count_written(const ad_tensor *t, const adx_tensor_value *v,
     }
     adx_bitmap *bits = adx_new_bitmap(&a, v->size);
     for (uint32_t j = 0; j < v->terms && bits != NULL; j++)
-        if (!adx_mark_by_loops(&a, v, &v->term[j], x, bits))
+        if (!adx_cover_by_loops(&a, v, &v->term[j], x, bits))
             bits = NULL;
     *n = bits == NULL ? 0 : bits->set;
     adx_free_arena(&a);
@@ -799,7 +798,7 @@ static bool adx_count_value(const ad_tensor *t, const adx_tensor_value *v,
     return ok;
 }
 
-// Marks what the results of a part need that are wanted; NULL: all.
+// Finds what the results of a part need that are wanted; NULL: all.
 static void adx_need_part(const ad_tensor *t, ad_tensor_part part,
                           const bool wanted[], bool needed[])
 {

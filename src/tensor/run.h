@@ -628,7 +628,7 @@ static void adx_clear_value(adx_evaluating *e)
             adx_walk_term(e, &v->term[j], adx_clear_points);
 }
 
-// Marks the extremes along a strip as not picked yet.
+// Makes the extremes along a strip be not picked yet.
 static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
                                 int64_t n)
 {
@@ -657,7 +657,7 @@ static bool adx_run_as_matrices(const adx_evaluating *e,
                             e->base[term->factor[1].value]);
 }
 
-// Marks the numbers of an extreme as not picked yet. A part forgets those of
+// Makes the numbers of an extreme be not picked yet. A part forgets those of
 // its own, of all terms from `term` on that pick from the same value.
 static void adx_forget_picks(adx_evaluating *e, uint32_t term)
 {

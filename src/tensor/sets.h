@@ -68,7 +68,7 @@ static void adx_set_bit(adx_bitmap *b, uint64_t i)
     b->word[i / 64] |= (uint64_t)1 << (i % 64);
 }
 
-// More than this is not marked bit by bit.
+// More than this is not covered bit by bit.
 #define ADX_BITS_MOST ((uint64_t)1 << 36)
 
 // Makes a bitmap without bits set. NULL: no memory, or too many bits.

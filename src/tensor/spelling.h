@@ -363,7 +363,7 @@ static void adx_spell_condition(const adx_explainer *e, uint32_t row)
 
 /* --- sets ---------------------------------------------------------------- */
 
-// Marks the variables that say which number is written: those in its indices,
+// Finds the variables that say which number is written: those in its indices,
 // and what maps make of them.
 static void adx_find_own(const adx_explainer *e, const adx_tensor_term *term,
                          uint32_t dims)

@@ -437,8 +437,8 @@ static const adx_set *adx_set_on_grid(const adx_lowering *k, const adx_grid *g,
     return s;
 }
 
-// Marks the points of a grid that lie in a set.
-static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
+// Covers the points of a grid that lie in a set.
+static void adx_cover_joined(adx_lowering *k, const adx_grid *g,
                             const adx_set *of, adx_bitmap *bits)
 {
     const adx_set *s = adx_set_on_grid(k, g, of);
@@ -446,15 +446,15 @@ static void adx_mark_joined(adx_lowering *k, const adx_grid *g,
     if (form == NULL || s->empty)
         return;
     adx_grid_place(k, g, s, form);
-    adx_mark_form(s, form, bits);
+    adx_cover_form(s, form, bits);
 }
 
-// Marks the points of a set where conditions are true.
+// Covers the points of a set where conditions are true.
 static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
                          const adx_to_join *todo, adx_bitmap *bits)
 {
     if (todo == NULL)
-        adx_mark_joined(k, g, s, bits);
+        adx_cover_joined(k, g, s, bits);
     if (todo == NULL || !adx_is_lowering(k))
         return;
     const adx_tensor_node *n = adx_node_of(k, todo->node);
@@ -483,8 +483,8 @@ static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
     }
 }
 
-// Marks by loops where a condition is true.
-static void adx_mark_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
+// Covers by loops where a condition is true.
+static void adx_cover_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
                               adx_bitmap *bits)
 {
     adx_set *s = adx_new_set(&k->t->arena);
@@ -506,8 +506,8 @@ static void adx_mark_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
         k->row_of[g->index[i]] = around[i];
 }
 
-// Marks, point by point, where a condition is true.
-static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
+// Covers, point by point, where a condition is true.
+static void adx_cover_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
                               adx_bitmap *bits)
 {
     int64_t *value = ADX_GET(&k->t->arena, k->t->tree.index_count, int64_t);
@@ -525,16 +525,16 @@ static void adx_mark_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
 }
 
 // Returns the bits of a grid at which a condition is true. NULL: no memory.
-static const adx_bitmap *adx_mark_grid(adx_lowering *k, adx_grid *g,
+static const adx_bitmap *adx_cover_grid(adx_lowering *k, adx_grid *g,
                                        uint32_t node)
 {
     adx_bitmap *bits = adx_new_bitmap(&k->t->arena, adx_measure_grid(k, g));
     if (bits == NULL)
         return NULL;
     if (adx_has_all_forms(k, node))
-        adx_mark_by_joins(k, g, node, bits);
+        adx_cover_by_joins(k, g, node, bits);
     else
-        adx_mark_by_trial(k, g, node, bits);
+        adx_cover_by_trial(k, g, node, bits);
     bits->node = node;
     return adx_is_lowering(k) ? bits : NULL;
 }
@@ -553,7 +553,7 @@ static void adx_split_bits(adx_lowering *k, const adx_set *s, uint32_t node,
                    "have a list of all cases");
         return;
     }
-    const adx_bitmap *bits = adx_mark_grid(k, g, node);
+    const adx_bitmap *bits = adx_cover_grid(k, g, node);
     adx_set *c = bits == NULL ? NULL : adx_copy_set(s);
     uint32_t r = c == NULL ? UINT32_MAX
                : adx_new_row(c, negated ? ADX_ROW_NO_BIT : ADX_ROW_BIT);

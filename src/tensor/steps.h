@@ -100,7 +100,7 @@ static void adx_say_done(adx_emission *e, const adx_looping *k,
     adx_say(&e->text, "]");
 }
 
-// Writes the code of a point that marks its extreme as not picked yet.
+// Writes the code of a point that makes its extreme be not picked yet.
 static void adx_say_forgotten(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };

@@ -125,17 +125,17 @@ typedef struct adx_number_access {
     adx_bitmap *visited;        // [n] entries that the loops come to
 } adx_number_access;
 
-// Marks the entries that the loops come to. False: no memory.
+// Finds the entries that the loops come to. False: no memory.
 static bool adx_visit_entries(adx_arena *a, adx_number_access *x)
 {
     const adx_set *s = x->term->set;
     int64_t one = 1;
-    adx_marking m = { .place = { -s->low[x->entry], 1, &x->entry, &one } };
+    adx_covering m = { .place = { -s->low[x->entry], 1, &x->entry, &one } };
     int64_t *at = ADX_GET(a, s->vars, int64_t);
     m.bits = x->visited = adx_new_bitmap(a, x->n);
     if (at == NULL || m.bits == NULL)
         return false;
-    adx_walk_nest(x->term->loop->nest, at, adx_mark_points, &m);
+    adx_walk_nest(x->term->loop->nest, at, adx_cover_points, &m);
     return true;
 }
 
@@ -234,7 +234,7 @@ static uint32_t adx_bits_in(uint64_t word)
     return n;
 }
 
-// Marks what is written, and counts. False: it is too much, or no memory.
+// Finds what is written, and counts. False: it is too much, or no memory.
 static bool adx_number_written(adx_storing *k)
 {
     const adx_tensor_value *v = adx_tensor_value_at(k->t, k->value);
@@ -424,9 +424,9 @@ static void adx_store_value(adx_storing *k)
     adx_lay_out(k->t, v, NULL);
 }
 
-// Marks values that stay as they are: results of the caller's, and what picks
+// Finds values that stay as they are: results of the caller's, and what picks
 // compare.
-static void adx_mark_whole(const ad_tensor *t, bool whole[])
+static void adx_find_whole(const ad_tensor *t, bool whole[])
 {
     const adx_tensor_program *p = t->program;
     for (uint32_t i = 0; i < t->tree.outs; i++)
@@ -450,7 +450,7 @@ static void adx_store_on_entries(ad_tensor *t, const bool needed[])
     k.whole = ADX_GET(&t->arena, p->values, bool);
     if (k.whole == NULL)
         return;
-    adx_mark_whole(t, k.whole);
+    adx_find_whole(t, k.whole);
     for (uint32_t i = 0; i < p->steps && t->arena.status == ADREV_OK; i++) {
         const adx_tensor_value *v = adx_tensor_value_at(t, p->order[i]);
         k.value = p->order[i];

@@ -22,7 +22,7 @@ typedef struct adx_target {
 
 /* --- what is mentioned --------------------------------------------------- */
 
-// Marks the variables of the set that a form mentions, also by maps.
+// Finds the variables of the set that a form mentions, also by maps.
 static void adx_mention_form(const adx_lowering *k, const adx_set *s,
                              uint32_t form, bool var[])
 {
@@ -39,7 +39,7 @@ static void adx_mention_form(const adx_lowering *k, const adx_set *s,
     }
 }
 
-// Marks the variables of s that an expression, or a condition, depends on.
+// Finds the variables of s that an expression, or a condition, depends on.
 static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
                         bool var[])
 {
@@ -58,7 +58,7 @@ static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
 
 /* --- values for parts ---------------------------------------------------- */
 
-// Marks variables whose values follow from those of others by a map: memory
+// Finds variables whose values follow from those of others by a map: memory
 // need not have room for all of their values.
 static void adx_find_determined(const adx_set *s, bool determined[])
 {
