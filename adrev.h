@@ -5670,9 +5670,9 @@ static inline size_t adx_size_times(size_t a, size_t b)
     return !half && b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 
-static inline size_t adx_magnitude(ptrdiff_t step)
+static inline size_t adx_magnitude(ptrdiff_t stride)
 {
-    return step < 0 ? 0 - (size_t)step : (size_t)step;
+    return stride < 0 ? 0 - (size_t)stride : (size_t)stride;
 }
 
 // The most elements of an array. At most 64 bytes are stored for each element,
@@ -6117,11 +6117,11 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
         adx_name_run(n, x, out, adx_compound(job, first));
         return;
     }
-    const size_t step = first != 0;
+    const size_t stride = first != 0;
     for (; n > 0; n--, x++, out++) {    // few: without a call (mul)
         ADX_OPAQUE(out);
         adx_name(out, *x, adx_compound(job, first));
-        first += step;
+        first += stride;
     }
 }
 
@@ -12532,8 +12532,8 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
 }
 #endif
 /* === check/differences ======================================================
- * Finding mistakes. ad_check compares derivatives with differences at many
- * steps. It weighs what it sees against three sizes, so that it neither misses
+ * Finding mistakes. ad_check compares derivatives with differences for many
+ * increments. It weighs what it sees against three sizes, so that it neither misses
  * mistakes nor raises false alarms: the spread of the extrapolated differences,
  * the rounding of f, and the sum of the absolute values of all paths from x to
  * y, which bounds the rounding of the gradient itself. The other tools walk
@@ -12549,9 +12549,9 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
 ADX_SELDOM_BEGIN
 
 /* --- differences ------------------------------------------------------------
- * A pass is a series of steps, each a quarter of the one before, and a row for
- * each step. Up to four passes differ in their first step. Steps are powers of
- * 2 in units of the scale of x. Slopes are taken along d, the direction whose
+ * A pass is a series of increments h, each a quarter of the one before, and a
+ * row for each. Up to four passes differ in their first one. Increments are
+ * powers of 2 in units of the scale of x. Slopes are taken along d, the direction whose
  * components are such scales, so all of them have the unit of f.             */
 
 #define ADX_NARROW  (sizeof(ad_real) == 4)
@@ -12559,7 +12559,7 @@ ADX_SELDOM_BEGIN
 #define ADX_TIGHT   (ADX_NARROW ? ADX_K(0x1p-12) : ADX_K(0x1p-26))
 #define ADX_LOOSE   (ADX_NARROW ? ADX_K(0x1p-6) : ADX_K(0x1p-10))
 #define ADX_SAFETY  8           // of the error estimates
-#define ADX_ROWS    11          // steps in a pass: 2^-3 to 2^-23
+#define ADX_ROWS    11          // increments in a pass: 2^-3 to 2^-23
 #define ADX_PASSES  4
 
 typedef struct adx_row {
@@ -12571,7 +12571,7 @@ typedef struct adx_row {
     ad_real noise;              // what the rounding of f does to a slope
 } adx_row;
 
-// The values of f at this many steps are cached for the other outputs: more
+// The values of f at this many increments are cached for the other outputs: more
 // than those of one pass.
 #define ADX_CACHED (3 * (size_t)ADX_ROWS)
 
@@ -12589,8 +12589,8 @@ typedef struct adx_probe {
     ad_real *J;                 // [m*n] gradients
     ad_real *slope;             // [m] forward, along d
     ad_real *cached;            // [ADX_CACHED*m] values; NULL if m is 1
-    ad_real step[ADX_CACHED];   // the step of each of them
-    size_t steps;
+    ad_real tried[ADX_CACHED];  // the increment of each of them
+    size_t tries;
     size_t which;               // the output of the present check, and its
     const ad_real *g;           // [n] gradient
     ad_real y;                  // value
@@ -12635,27 +12635,27 @@ static void adx_restart(adx_probe *p)
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 
-// Whether f has been called with that step; if so, its values are in place i of
-// the cache.
+// Whether f has been called with that increment; if so, its values are in place
+// i of the cache.
 static bool adx_find_cached(const adx_probe *p, ad_real h, size_t *i)
 {
-    for (*i = 0; *i < p->steps; ++*i)
-        if (p->step[*i] == h)
+    for (*i = 0; *i < p->tries; ++*i)
+        if (p->tried[*i] == h)
             return true;
     return false;
 }
 
 static void adx_keep_values(adx_probe *p, ad_real h)
 {
-    if (p->cached == NULL || p->steps == ADX_CACHED)
+    if (p->cached == NULL || p->tries == ADX_CACHED)
         return;
     for (size_t i = 0; i < p->m; i++)
-        p->cached[p->steps * p->m + i] = p->to[i].v;
-    p->step[p->steps++] = h;
+        p->cached[p->tries * p->m + i] = p->to[i].v;
+    p->tried[p->tries++] = h;
 }
 
 // The output at hand of f at x + h d, from the cache if f has been called
-// there. NaN if the step is so small that a component does not move. f is given
+// there. NaN if h is so small that a component does not move. f is given
 // constants, and what it records nevertheless is thrown away.
 static ad_real adx_evaluate(adx_probe *p, ad_real h)
 {
@@ -12686,10 +12686,10 @@ static ad_real adx_evaluate(adx_probe *p, ad_real h)
     return p->to[p->which].v;
 }
 
-// Adds the row of step h. Its central difference extends the tableau T of
+// Adds the row of h. Its central difference extends the tableau T of
 // Richardson's extrapolation, which holds the last row of k entries: the error
 // of a central difference goes with h^2, so each column gains a factor of 16
-// for a step of a quarter. The slope of the row is the entry that differs least
+// for a quarter of h. The slope of the row is the entry that differs least
 // from its two neighbours, and that difference is its error (Ridders). Returns
 // how many entries T has now.
 static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
@@ -12770,8 +12770,8 @@ static bool adx_agrees(const adx_probe *p, const adx_row *r, ad_real g,
 // Judges by the row with the least error among those that have converged. If g
 // differs from it, there may still be another row that agrees with g and
 // contradicts the best one by more than both errors. Then g is believed,
-// because the best row can be perfectly steady and wrong: where two steps span
-// whole periods of f, or rounding makes two values equal.
+// because the best row can be perfectly steady and wrong: where two increments
+// span whole periods of f, or rounding makes two values equal.
 static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
 {
     const adx_row *best = NULL;
@@ -12806,12 +12806,12 @@ static bool adx_is_between(ad_real x, ad_real low, ad_real high)
 }
 
 // Whether f is bent at x. In a smooth function the difference between the
-// slopes to the right and to the left shrinks with the step, by 4 from row to
-// row. So a and b, which divide this jump in one row by that in the next, are
-// near 4 there, near 1 at a kink, and near 1/4 where f itself jumps. If neither
-// is near 4, there is a kink in two cases: the jump of the slope is larger than
-// the errors; or f jumps, and by much of what it changes at the first step, not
-// by a quantum of its rounding.
+// slopes to the right and to the left shrinks with h, by 4 from row to row. So a
+// and b, which divide this jump in one row by that in the next, are near 4 there,
+// near 1 at a kink, and near 1/4 where f itself jumps. If neither is near 4,
+// there is a kink in two cases: the jump of the slope is larger than the errors;
+// or f jumps, and by much of what it changes in the first row, not by a quantum
+// of its rounding.
 static bool adx_is_bent(const adx_row *first, const adx_row *r)
 {
     ad_real jump = r[0].right - r[0].left;
@@ -12831,7 +12831,7 @@ static bool adx_is_bent(const adx_row *first, const adx_row *r)
             && adm_fabs(jump) * r->h > ADX_LOOSE * all * first->h);
 }
 
-// Whether a slope grows without bound as the steps shrink.
+// Whether a slope grows without bound as h shrinks.
 static bool adx_steepens(ad_real before, ad_real now)
 {
     return adm_fabs(now) > adm_fabs(before) * 5 / 4;
@@ -12842,10 +12842,10 @@ static bool adx_steepens(ad_real before, ad_real now)
 static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
                                  ad_real g)
 {
-    ad_real step = now - before;
+    ad_real change = now - before;
     if (!adx_finite(g))
         return adx_steepens(before, now) ? ADREV_KINK : ADREV_DISAGREES;
-    return adm_fabs(now + step / 3 - g) <= 8 * adm_fabs(step) + 64 * noise
+    return adm_fabs(now + change / 3 - g) <= 8 * adm_fabs(change) + 64 * noise
              + ADX_TIGHT * adm_fabs(now) ? ADREV_KINK : ADREV_DISAGREES;
 }
 
@@ -12886,10 +12886,10 @@ ADX_SELDOM_END
 /* === check/examine ==========================================================
  * ad_check and ad_check_jac: how one direction and one input are examined, and
  * the report. A check makes up to four passes of differences
- * (check/differences), whose steps begin with an eighth of |x| and end where
- * rounding is all that is left. It ends as soon as the gradient is confirmed.
- * Where it is not, the slopes to either side tell a kink, and the errors of the
- * differences tell noise, from a mistake.
+ * (check/differences), whose increments begin with an eighth of |x| and end
+ * where rounding is all that is left. It ends as soon as the gradient is
+ * confirmed. Where it is not, the slopes to either side tell a kink, and the
+ * errors of the differences tell noise, from a mistake.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/walk
  *           sweep/sweep sweep/session check/differences
@@ -12900,11 +12900,11 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// The first step of a pass, in units of d. Pass 0 begins with an eighth of the
+// The first increment of a pass, in units of d. Pass 0 begins with an eighth of the
 // size of x; pass 1 with an eighth, if x is smaller than 1; pass 2 with a much
-// smaller step; pass 3 with a smaller one still, for an input that is 0. A
+// smaller one; pass 3 with a smaller one still, for an input that is 0. A
 // result of 0 says that the pass is not needed.
-static ad_real adx_first_step(const adx_probe *p, int pass)
+static ad_real adx_first_increment(const adx_probe *p, int pass)
 {
     const ad_real eighth = 1 / (ad_real)8;
     switch (pass) {
@@ -12917,7 +12917,7 @@ static ad_real adx_first_step(const adx_probe *p, int pass)
 }
 
 // One pass of rows. It ends early only where the gradient is confirmed to many
-// digits, which also undoes a kink that larger steps saw.
+// digits, which also undoes a kink that larger increments saw.
 static ad_verdict adx_examine_pass(adx_probe *p, ad_real h, ad_real g,
                                    bool kinked)
 {
@@ -12978,7 +12978,7 @@ static ad_real adx_paths(const adx_probe *p)
     return adx_finite(size[p->id]) ? size[p->id] : 0;
 }
 
-// Whether f does not change at any step, but does at a much larger one.
+// Whether f does not change at any increment, but does at a much larger one.
 // Rounding may then hide that it changes here, as in (x + 1e17) - 1e17.
 static bool adx_absorbed(adx_probe *p)
 {
@@ -13003,7 +13003,7 @@ static ad_real adx_take_inputs(adx_probe *p, size_t first, size_t count)
 
     // Cached values are of the same inputs only.
     if (p->first != first || p->count != count)
-        p->steps = 0;
+        p->tries = 0;
     p->first = first;
     p->count = count;
     p->rows = 0;
@@ -13029,7 +13029,7 @@ static ad_verdict adx_examine_passes(adx_probe *p, ad_real g)
 {
     ad_verdict verdict = ADREV_NOISY;
     for (int pass = 0; pass < ADX_PASSES && adx_finite(p->y); pass++) {
-        ad_real h = adx_first_step(p, pass);
+        ad_real h = adx_first_increment(p, pass);
         ad_verdict before = verdict;
         const adx_row *by = p->by;
         if (h > 0)
@@ -13149,10 +13149,10 @@ static void adx_compare_sweeps(adx_probe *p, ad_real forward,
         reverse += adx_absorb(p->g[j], p->d[j]);
     p->first = 0;
     p->count = p->n;
-    ad_real steps = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq
-                                       - p->in));
+    ad_real values = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq
+                                        - p->in));
     ad_real off = adm_fabs(forward - reverse);
-    ad_real allowed = ADX_EPSILON * (64 + steps) * adx_paths(p);
+    ad_real allowed = ADX_EPSILON * (64 + values) * adx_paths(p);
     bool nan = forward != forward && reverse != reverse;
     ad_real gap = off == 0 || nan || forward == reverse ? 0 : off / allowed;
     if (gap != gap)

@@ -299,10 +299,10 @@ enum {
                                 // are lists
 };
 
-// n contributions in a row, and their results: to, to + step ...
+// n contributions in a row, and their results: to, to + stride ...
 typedef struct adx_streak {
     uint32_t from, to, n;
-    int32_t step;
+    int32_t stride;
     bool first;                 // the results have none before
 } adx_streak;
 
@@ -388,9 +388,9 @@ static adx_streak adx_streak_at(const adx_targets *t, size_t at)
     adx_streak s = { (uint32_t)at, t->of[at], 1, 0, t->first[at] };
     if (s.to == UINT32_MAX || !adx_goes_on(t, at + 1))
         return s;
-    s.step = (int32_t)((int64_t)t->of[at + 1] - t->of[at]);
+    s.stride = (int32_t)((int64_t)t->of[at + 1] - t->of[at]);
     while (adx_goes_on(t, at + s.n)
-           && (int64_t)t->of[at + s.n] - t->of[at + s.n - 1] == s.step)
+           && (int64_t)t->of[at + s.n] - t->of[at + s.n - 1] == s.stride)
         s.n++;
     return s;
 }
@@ -464,19 +464,19 @@ static void adx_add_streak(const adx_streak *s, const ad_real from[],
 {
     const ad_real *restrict add = from + s->from;
     ad_real *restrict sum = to + s->to;
-    const ptrdiff_t step = s->step;
+    const ptrdiff_t stride = s->stride;
     const ptrdiff_t n = (ptrdiff_t)s->n;
-    if (step == 1 && s->first)
+    if (stride == 1 && s->first)
         memmove(sum, add, s->n * sizeof *sum);
     else if (s->first)
         for (ptrdiff_t i = 0; i < n; i++)
-            sum[i * step] = add[i];
-    else if (step == 1)
+            sum[i * stride] = add[i];
+    else if (stride == 1)
         for (ptrdiff_t i = 0; i < n; i++)
             sum[i] += add[i];
     else
         for (ptrdiff_t i = 0; i < n; i++)
-            sum[i * step] += add[i];
+            sum[i * stride] += add[i];
 }
 
 /* --- plans ---------------------------------------------------------------- */
@@ -585,10 +585,10 @@ static void adx_sum_all(const adx_sums *s, const ad_real from[], ad_real to[])
 // elements in a row whose indices are consecutive, or all below 0.
 typedef struct adx_indices {
     const int32_t *of;          // [count]
-    bool even;                  // of[e] = base + e*step, none below 0
+    bool even;                  // of[e] = base + e*stride, none below 0
     bool holes;                 // some are below 0
     int32_t base;
-    ptrdiff_t step;
+    ptrdiff_t stride;
     uint32_t runs;
     const uint32_t *run;        // [runs + 1] where they begin; NULL: they are
                                 // too short to be copied at once
@@ -684,13 +684,13 @@ static bool adx_has_long_runs(const adx_indices *at, size_t count)
 static void adx_describe_indices(adx_indices *at, size_t count,
                                  const int32_t of[])
 {
-    ptrdiff_t step = count > 1 ? (ptrdiff_t)of[1] - of[0] : 0;
-    *at = (adx_indices){ of, count > 0, false, count > 0 ? of[0] : 0, step, 0,
+    ptrdiff_t stride = count > 1 ? (ptrdiff_t)of[1] - of[0] : 0;
+    *at = (adx_indices){ of, count > 0, false, count > 0 ? of[0] : 0, stride, 0,
                          NULL };
     for (size_t e = 0; e < count; e++) {
         at->holes = at->holes || of[e] < 0;
         at->even = at->even && of[e] >= 0
-                && of[e] == at->base + (ptrdiff_t)e * step;
+                && of[e] == at->base + (ptrdiff_t)e * stride;
         at->runs += e == 0 || !adx_follows(of, e);
     }
 }
@@ -1088,10 +1088,10 @@ static void adx_give_columns(const adx_assembling *s,
         for (size_t j = 0; j < g.group[i].n; j++, column++) {
             const adx_indices *at = &g.group[i].at[j];
             // the map reads its columns only, but has no other type for them
-            ptrdiff_t base = at->base + (ptrdiff_t)first * at->step;
+            ptrdiff_t base = at->base + (ptrdiff_t)first * at->stride;
             *column = at->even
                 ? (ad_column){ (ad_real *)(uintptr_t)(g.group[i].from + base),
-                               at->step }
+                               at->stride }
                 : (ad_column){ to, 1 };
             to += at->even ? 0 : ADX_ELEMENTS_AT_ONCE;
         }

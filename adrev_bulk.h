@@ -1295,18 +1295,18 @@ static ad_status adx_end_apart(ad_tape *t, size_t m, ad_rev y[])
 /* --- operands of functions ----------------------------------------------- */
 
 // An argument of the function: where the numbers of each element are. The
-// numbers of element i begin at i*step.
+// numbers of element i begin at i*stride.
 typedef struct adx_strip {
     _Alignas(8)                 // numbers stand behind several
     const ad_real *v;           // in the caller's array; NULL: in the values
                                 // that the statement kept, from `at` on
     ptrdiff_t unit;             // distance from number to number, in ad_real
-    ptrdiff_t step;             // distance from element to element
+    ptrdiff_t stride;           // distance from element to element
     size_t size;                // numbers of an element
     size_t at;                  // index of the operand that is the first number
                                 // of element 0
     ptrdiff_t next;             // from this index to that of element 1
-    bool shared;                // all elements have the same numbers (step 0)
+    bool shared;                // all elements have the same numbers (stride 0)
 } adx_strip;
 
 typedef enum adx_outcome_kind {
@@ -1346,7 +1346,7 @@ typedef struct adx_bulk {
 static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
                                    size_t i)
 {
-    return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->step;
+    return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->stride;
 }
 
 // How many parts of `size` elements n elements make, the last part perhaps
@@ -1360,8 +1360,8 @@ static size_t adx_part_count(size_t n, size_t size)
 // windows is one operand.
 static size_t adx_extent_of(size_t n, const ad_rows *x)
 {
-    size_t step = adx_magnitude(x->step);
-    return step > x->size ? n * x->size : (n - 1) * step + x->size;
+    size_t stride = adx_magnitude(x->step);
+    return stride > x->size ? n * x->size : (n - 1) * stride + x->size;
 }
 
 // Describes an argument: where it is in memory, and which operands it has, from
@@ -1369,7 +1369,7 @@ static size_t adx_extent_of(size_t n, const ad_rows *x)
 // operands.
 static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
 {
-    adx_strip s = { .unit = ADX_UNIT, .step = x->step * ADX_UNIT,
+    adx_strip s = { .unit = ADX_UNIT, .stride = x->step * ADX_UNIT,
                      .size = x->size, .shared = x->step == 0 };
     bool apart = adx_magnitude(x->step) > x->size;
     s.v = x->size == 0 ? NULL : &x->x->v;
@@ -1429,7 +1429,7 @@ typedef struct adx_pass {
     ptrdiff_t unit;             // distance from each of these to the next
     ad_real *to;                // results: their values; push: their tangents
     const ad_real *dy;          // pull: adjoints of the results
-    size_t dy_step;             // distance from row to row of dy
+    size_t dy_stride;           // distance from row to row of dy
     ad_real *dx;                // pull: adjoints are added here; of a map to
                                 // those of the operands, else to those of v
     const ad_real *tx;          // push: tangents in the same order as dx
@@ -1714,7 +1714,7 @@ static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
     const adx_pass *p = r->p;
     size_t d = p->b->d;
     for (size_t i = 0; i < r->rows; i++)
-        memcpy(r->dy + i * d, p->dy + adx_result_row(p, chunk, i) * p->dy_step,
+        memcpy(r->dy + i * d, p->dy + adx_result_row(p, chunk, i) * p->dy_stride,
                d * sizeof *r->dy);
     memset(r->din, 0, r->inputs * sizeof *r->din);
     if (adx_zeros(r->rows * d, r->dy))
@@ -1969,18 +1969,18 @@ static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
             const ad_real *v = of != NULL ? of + s->at + j
                              : adx_strip_of(b, s, 0) + (ptrdiff_t)j * s->unit;
             *to++ = (ad_column){ (ad_real *)(uintptr_t)v,
-                                 of != NULL ? s->next : s->step };
+                                 of != NULL ? s->next : s->stride };
         }
     return to;
 }
 
-// Writes the columns of the results, whose rows are `step` numbers apart.
+// Writes the columns of the results, whose rows are `stride` numbers apart.
 static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
-                                  size_t step, ad_column *to)
+                                  size_t stride, ad_column *to)
 {
     for (size_t j = 0; j < b->d; j++)
         *to++ = (ad_column){ (ad_real *)(uintptr_t)(rows + j),
-                             (ptrdiff_t)step };
+                             (ptrdiff_t)stride };
     return to;
 }
 
@@ -1998,7 +1998,7 @@ static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
     }
     if (p->duty == ADX_DUTY_pull) {
         ad_column *w = adx_operand_columns(b, p->dx, dx);
-        adx_row_columns(b, p->dy, p->dy_step, w);
+        adx_row_columns(b, p->dy, p->dy_stride, w);
         return ad_fn_map_vjp(b->fn, b->n, x, w, dx, NULL, left);
     }
     ad_column *dy = adx_operand_columns(b, p->tx, dx);
@@ -2293,7 +2293,7 @@ static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
         adx_pass p = adx_fold_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_pull;
         p.dy = k + 1 == l.count ? dy : above + l.at[k + 1];
-        p.dy_step = b->d;
+        p.dy_stride = b->d;
         p.dx = k == 0 ? dz : above + l.at[k];
         p.captured = captured;
         status = adx_do_pass(&p);
@@ -2381,7 +2381,7 @@ static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
         adx_pass p = adx_prefix_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_pull;
         p.dy = k == 0 ? dy : adx_level_prefixes(b, &l, k, above);
-        p.dy_step = b->d;
+        p.dy_stride = b->d;
         p.dx = k == 0 ? dz : above + l.at[k];
         if (k < l.count)
             p.before_adj = adx_level_prefixes(b, &l, k + 1, above);
@@ -2434,11 +2434,11 @@ static ad_status adx_prefix_push(adx_bulk *b, const ad_real z[],
 static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
 {
     size_t d = b->d;
-    size_t step = b->kind == ADX_BULK_PREFIX ? d : 0;
+    size_t stride = b->kind == ADX_BULK_PREFIX ? d : 0;
     memcpy(to, z, d * sizeof *to);
     for (size_t i = 1; i < b->n; i++)
         for (size_t j = 0; j < d; j++)
-            to[i * step + j] = to[(i - 1) * step + j] + z[i * d + j];
+            to[i * stride + j] = to[(i - 1) * stride + j] + z[i * d + j];
 }
 
 // Computes the values of the combination from rows z, whose numbers are `unit`
@@ -2559,7 +2559,7 @@ static ad_status adx_pull_by_rows(adx_bulk *b, const ad_real dy[], ad_real dx[],
                                   z + 2 * rows, captured);
     if (status == ADREV_OK && b->f != NULL) {
         const adx_pass p = { .duty = ADX_DUTY_pull, .dy = z + rows,
-                                 .dy_step = b->d, .dx = dx,
+                                 .dy_stride = b->d, .dx = dx,
                                  .captured = captured };
         status = adx_map_all_elements(&p, b);
     }
@@ -2582,7 +2582,7 @@ static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
     if (b.kind != ADX_BULK_MAP && (b.kind != ADX_BULK_REDUCE || b.op != NULL))
         return adx_pull_by_rows(&b, dy, dx, captured) == ADREV_OK;
     const adx_pass p = { .duty = ADX_DUTY_pull, .dy = dy,
-                             .dy_step = b.kind == ADX_BULK_MAP ? b.d : 0,
+                             .dy_stride = b.kind == ADX_BULK_MAP ? b.d : 0,
                              .dx = dx, .captured = captured };
     return adx_map_all_elements(&p, &b) == ADREV_OK;
 }
@@ -2654,7 +2654,7 @@ static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
         to.source[i] = b->source[i];
         to.source[i].v = NULL;
         to.source[i].unit = 1;
-        to.source[i].step = b->source[i].next;
+        to.source[i].stride = b->source[i].next;
     }
     for (size_t i = 0; i < b->operands; i++)
         to.v[i] = operand[i].v;
@@ -2974,8 +2974,8 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
 // Whether n rows of an argument can lie in memory.
 static bool adx_rows_possible(size_t n, const ad_rows *x)
 {
-    size_t step = adx_magnitude(x->step);
-    return !adx_bulk_huge(n, x->size) && !adx_bulk_huge(n, step)
+    size_t stride = adx_magnitude(x->step);
+    return !adx_bulk_huge(n, x->size) && !adx_bulk_huge(n, stride)
         && (x->size == 0 || n == 0 || x->x != NULL);
 }
 

@@ -1356,7 +1356,7 @@ typedef struct adx_picked {
     const uint32_t *number;     // [n] of the list
     size_t n;
     const char *array;          // NULL: the first one stands in none
-    long first, step;           // index in the array, and how much is added to
+    long first, stride;         // index in the array, and how much is added to
                                 // it from number to number
     bool even;                  // they are evenly spaced
     bool narrow;                // places fit into 16 bits
@@ -1373,8 +1373,8 @@ static adx_picked adx_find_run(const adx_writing *k, const uint32_t number[],
     for (; r.array != NULL && r.n < most
            && adx_array_with(k, number[r.n], &at) == r.array; r.n++) {
         if (r.n == 1)
-            r.step = at - before;
-        r.even = r.even && (r.n == 0 || at - before == r.step);
+            r.stride = at - before;
+        r.even = r.even && (r.n == 0 || at - before == r.stride);
         r.narrow = r.narrow && at <= 0xffff;
         before = at;
     }
@@ -1409,7 +1409,7 @@ static void adx_say_picked(adx_writing *k, const adx_node *s, size_t begin,
     adx_say(t, " + %lu + i%s = ", (unsigned long)begin, adx_close_element(t));
     adx_open_element(t, r->array);
     if (r->even)
-        adx_say(t, "%ld + %ld*i", r->first, r->step);
+        adx_say(t, "%ld + %ld*i", r->first, r->stride);
     else
         adx_say(t, "place[i]");
     adx_say(t, "%s;\n    }\n", adx_close_element(t));
@@ -1890,11 +1890,11 @@ typedef struct adx_item {
 } adx_item;
 
 // A statement in loops. Its instance at t[] is entry first + sum of t[l]
-// step[l]; instances are counted in their order.
+// stride[l]; instances are counted in their order.
 typedef struct adx_looped {
     uint32_t depth;
     uint32_t loop[ADX_ROLL_DEPTH];  // items, the outermost first
-    uint32_t step[ADX_ROLL_DEPTH];  // of the entry, for each loop
+    uint32_t stride[ADX_ROLL_DEPTH];  // of the entry, for each loop
     uint32_t count[ADX_ROLL_DEPTH]; // iterations of each loop
     uint32_t first;             // entry of the first instance
     uint32_t instances;         // the product of the counts
@@ -2419,7 +2419,7 @@ static uint32_t adx_entry_at(const adx_looped *leaf, const uint32_t t[])
 {
     uint32_t at = leaf->first;
     for (uint32_t l = 0; l < leaf->depth; l++)
-        at += t[l] * leaf->step[l];
+        at += t[l] * leaf->stride[l];
     return at;
 }
 
@@ -2460,7 +2460,7 @@ static void adx_make_leaves(const ad_allocator *a, adx_rolled *r, uint32_t item,
     if (s->count > 1) {
         leaf.loop[leaf.depth] = item;
         leaf.count[leaf.depth] = s->count;
-        leaf.step[leaf.depth] = s->entries / s->count;
+        leaf.stride[leaf.depth] = s->entries / s->count;
         leaf.depth++;
         leaf.instances *= s->count;
         r->written++;
@@ -3027,7 +3027,7 @@ typedef struct adx_origin {
 } adx_origin;
 
 // Where instance t reads an argument. Instances with the same array, whose
-// indices differ by the same step, can be in one loop.
+// indices differ by the same stride, can be in one loop.
 static adx_origin adx_origin_of(const adx_writing *k, const adx_looped *f,
                                 const uint32_t t[], uint32_t level, int which)
 {
@@ -3085,7 +3085,7 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
     uint32_t found[ADX_CUTS_OF_ONE];
     size_t n = 0;
     uint32_t begin = 0;
-    long step = 0;
+    long stride = 0;
     adx_origin before = { 0, 0, false };
     for (uint32_t l = 0; l < f->depth; l++)
         t[l] = l < level ? (b->low[l] + b->high[l]) / 2 : f->count[l] / 2;
@@ -3093,7 +3093,7 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
         adx_origin now = adx_origin_of(k, f, t, level, which);
         bool other = now.array != before.array;
         uint32_t length = t[level] - begin;
-        bool uneven = length > 1 && now.index - before.index != step;
+        bool uneven = length > 1 && now.index - before.index != stride;
         if (length == 1 && other && now.carried)
             begin = t[level];   // what is carried in may come from anywhere
         else if (length > 0 && (other || uneven)) {
@@ -3101,7 +3101,7 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
                 return;
             found[n++] = begin = t[level];
         }
-        step = now.index - before.index;
+        stride = now.index - before.index;
         before = now;
     }
     for (size_t i = 0; i < n; i++)
@@ -3136,7 +3136,7 @@ static adx_cuts adx_find_cuts(const adx_writing *k, uint32_t item,
 
 /* --- indices -------------------------------------------------------------- */
 
-// Numbers that the instances of a block have, one each: base + sum of step[l]
+// Numbers that the instances of a block have, one each: base + sum of stride[l]
 // t[l], plus an element of a table that depends on the loops with `apart`. What
 // stands in the table is no less than 0.
 typedef struct adx_roll_index {
@@ -3146,7 +3146,7 @@ typedef struct adx_roll_index {
     int which;                  // argument of the statement, or ADX_READS_...
     bool constants;             // indices of the array of constants
     long base;
-    long step[ADX_ROLL_DEPTH];
+    long stride[ADX_ROLL_DEPTH];
     bool apart[ADX_ROLL_DEPTH];
     bool table;                 // there is one: some `apart` is true
     bool walked;                // the table has differences
@@ -3180,7 +3180,7 @@ static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
 {
     long rest = adx_stream_at(s, t);
     for (uint32_t l = 0; l < s->leaf->depth; l++)
-        rest -= s->step[l] * ((long)t[l] - (long)s->b->low[l]);
+        rest -= s->stride[l] * ((long)t[l] - (long)s->b->low[l]);
     return rest;
 }
 
@@ -3233,8 +3233,8 @@ static void adx_find_bounds(adx_roll_index *s)
 }
 
 // The indices that the instances of a box have for an argument. A loop whose
-// index is no sum of steps has its rest in the table; what does not depend on it
-// stays linear.
+// index is no sum of strides has its rest in the table; what does not depend on
+// it stays linear.
 static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
                                       const adx_roll_box *b, int which)
 {
@@ -3248,7 +3248,7 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
     for (uint32_t l = 0; l < f->depth; l++)
         if (b->high[l] - b->low[l] > 1) {
             t[l]++;
-            s.step[l] = adx_stream_at(&s, t) - s.base;
+            s.stride[l] = adx_stream_at(&s, t) - s.base;
             t[l]--;
         }
     do
@@ -3262,11 +3262,11 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
     while (adx_next_instance(f->depth, t, b->low, b->high));
     for (uint32_t l = 0; l < f->depth; l++) {
         s.table = s.table || s.apart[l];
-        s.step[l] = s.apart[l] ? 0 : s.step[l];
+        s.stride[l] = s.apart[l] ? 0 : s.stride[l];
     }
     adx_find_bounds(&s);
     for (uint32_t l = 0; l < f->depth; l++)
-        s.base -= s.step[l] * (long)b->low[l];
+        s.base -= s.stride[l] * (long)b->low[l];
     return s;
 }
 
@@ -3410,9 +3410,9 @@ static void adx_say_stream(const adx_roll_index *s, char before)
     bool first = !s->table;
     long base = s->table ? s->least : s->base;
     for (uint32_t l = 0; s->table && l < s->leaf->depth; l++)
-        base -= s->step[l] * (long)s->b->low[l];
+        base -= s->stride[l] * (long)s->b->low[l];
     uint32_t begin = 0;
-    while (begin + 1 < s->leaf->depth && s->step[begin] == 0)
+    while (begin + 1 < s->leaf->depth && s->stride[begin] == 0)
         begin++;
     if (s->walked) {
         adx_say(text, "w");
@@ -3421,18 +3421,18 @@ static void adx_say_stream(const adx_roll_index *s, char before)
     }
     if (s->table)
         adx_say_from_table(s, before);
-    else if (s->step[begin] < 0 && base > 0) {      // 9 - i, not -i + 9
+    else if (s->stride[begin] < 0 && base > 0) {    // 9 - i, not -i + 9
         adx_say(text, "%ld", base);
         first = false;
         base = 0;
     }
     for (uint32_t l = begin; l < s->leaf->depth; l++) {
-        if (s->step[l] == 0)
+        if (s->stride[l] == 0)
             continue;
-        adx_say(text, s->step[l] < 0 ? first ? "-" : " - "
-                                     : first ? "" : " + ");
-        if (s->step[l] != 1 && s->step[l] != -1)
-            adx_say(text, "%ld*", s->step[l] < 0 ? -s->step[l] : s->step[l]);
+        adx_say(text, s->stride[l] < 0 ? first ? "-" : " - "
+                                       : first ? "" : " + ");
+        if (s->stride[l] != 1 && s->stride[l] != -1)
+            adx_say(text, "%ld*", labs(s->stride[l]));
         adx_say(text, "%s", adx_loop_name[l]);
         first = false;
     }
@@ -3564,12 +3564,12 @@ static void adx_say_kept(const adx_instance *s)
     adx_open_element(s->k->text, "work");
     bool first = true;
     for (uint32_t l = 0; f->all && l < f->depth; l++) {
-        unsigned long step = 1;
+        unsigned long stride = 1;
         for (uint32_t inner = l + 1; inner < f->depth; inner++)
-            step *= f->count[inner];
+            stride *= f->count[inner];
         adx_say(s->k->text, first ? "" : " + ");
-        if (step > 1)
-            adx_say(s->k->text, "%lu*", step);
+        if (stride > 1)
+            adx_say(s->k->text, "%lu*", stride);
         adx_say(s->k->text, "%s", adx_loop_name[l]);
         first = false;
     }
@@ -4055,7 +4055,7 @@ static void adx_say_entry(adx_initialiser *l, long value)
                 value < 0 ? -value : value);
 }
 
-static long adx_list_step(const adx_initialiser *l, const adx_item *loop)
+static long adx_list_stride(const adx_initialiser *l, const adx_item *loop)
 {
     return (long)l->v[loop->first + loop->entries / loop->count]
          - (long)l->v[loop->first];
@@ -4088,7 +4088,7 @@ static void adx_call_macro(adx_initialiser *l, const adx_item *loop,
                     (unsigned long)power);
             adx_say_entry(l, value);
             adx_say(l->t, ")");
-            value += (long)power * adx_list_step(l, loop);
+            value += (long)power * adx_list_stride(l, loop);
         }
 }
 

@@ -1120,7 +1120,7 @@ typedef struct adx_node {
 } adx_node;
 
 // A range: element (i, j) of a matrix is number base + i*rs + j*cs. A vector is
-// one row, with step cs. Where cs is 0, one number stands for all of a row.
+// one row, with stride cs. Where cs is 0, one number stands for all of a row.
 typedef struct adx_numbers {
     uint32_t base;
     int32_t rs;
@@ -4849,7 +4849,7 @@ static adx_machine *adx_make_machine(const adx_program *p)
 // far each is from the one before.
 typedef struct adx_stream {
     const ad_real *v;
-    ptrdiff_t step;
+    ptrdiff_t stride;
 } adx_stream;
 
 typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
@@ -4869,10 +4869,10 @@ typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
     static void adx_map_##name(size_t n, ad_real r[restrict], adx_stream a, \
                                adx_stream b, adx_stream c)                  \
     {                                                                       \
-        if (a.step == 1 && b.step == 1 && c.step == 1) {                    \
+        if (a.stride == 1 && b.stride == 1 && c.stride == 1) {              \
             ADX_LOOP(value, 1, 1, 1)                                        \
         } else {                                                            \
-            ADX_LOOP(value, a.step, b.step, c.step)                         \
+            ADX_LOOP(value, a.stride, b.stride, c.stride)                   \
         }                                                                   \
     }
 #define ADX_STEP(name, ...) ADX_MAP(name, adx_f_##name(x))
@@ -7970,13 +7970,13 @@ static void adx_move_nearby(const adx_nearby *c, ad_real part)
     uint32_t random = 1;
     for (size_t i = 0; i < c->p->inputs; i++) {
         random = random * 1664525u + 1013904223u;
-        ad_real step = c->x[i] == 0 ? part : part * c->x[i];
-        c->near[i] = c->x[i] + (random >> 31 && c->x[i] != 0 ? -step : step);
+        ad_real by = c->x[i] == 0 ? part : part * c->x[i];
+        c->near[i] = c->x[i] + (random >> 31 && c->x[i] != 0 ? -by : by);
     }
 }
 
 // Finds a nearby point where all guards pass and all results are finite; large
-// steps are tried first. False: none of the points tried is one.
+// moves are tried first. False: none of the points tried is one.
 static bool adx_find_nearby(const adx_nearby *c)
 {
     static const double part[] = { 0x1p-3, 0x1p-7, 0x1p-13 };

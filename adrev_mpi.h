@@ -941,21 +941,21 @@ static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
 {
     adx_mpi_word word = { .epoch = c->epoch, .status = (uint64_t)mine,
                           .print = print };
-    int step = 1;
-    for (; (c->rank & step) == 0 && step < c->size; step *= 2)
-        if (c->rank + step < c->size) {
-            adx_mpi_word other = adx_mpi_await_word(c, c->rank + step,
+    int stride = 1;
+    for (; (c->rank & stride) == 0 && stride < c->size; stride *= 2)
+        if (c->rank + stride < c->size) {
+            adx_mpi_word other = adx_mpi_await_word(c, c->rank + stride,
                                                     ADX_MPI_TREE);
             word.status = adx_mpi_worse(word.status, other.status);
             word.sent |= other.sent | (other.print != print);
         }
     if (c->rank != 0 && !c->broken) {
-        adx_mpi_pass(c, c->rank - step, word);
-        word = adx_mpi_await_word(c, c->rank - step, ADX_MPI_TREE);
+        adx_mpi_pass(c, c->rank - stride, word);
+        word = adx_mpi_await_word(c, c->rank - stride, ADX_MPI_TREE);
     }
-    for (step /= 2; step > 0 && !c->broken; step /= 2)
-        if (c->rank + step < c->size)
-            adx_mpi_pass(c, c->rank + step, word);
+    for (stride /= 2; stride > 0 && !c->broken; stride /= 2)
+        if (c->rank + stride < c->size)
+            adx_mpi_pass(c, c->rank + stride, word);
     *differ = word.sent != 0 && word.status == ADREV_OK;
     return c->broken ? ADREV_EREMOTE
          : *differ ? ADREV_ESHAPE : (ad_status)word.status;
@@ -1729,14 +1729,14 @@ static bool adx_mpi_take_row(ad_mpi *c, adx_mpi_row *row, int from, int to)
 // Sends a vector from rank 0 to all others, down a binomial tree.
 static bool adx_mpi_spread(ad_mpi *c, size_t n, ad_real v[])
 {
-    int step = 1;
-    while ((c->rank & step) == 0 && step < c->size)
-        step *= 2;
-    if (c->rank != 0 && !adx_mpi_receive_sum(c, c->rank - step, n, v))
+    int stride = 1;
+    while ((c->rank & stride) == 0 && stride < c->size)
+        stride *= 2;
+    if (c->rank != 0 && !adx_mpi_receive_sum(c, c->rank - stride, n, v))
         return false;
-    for (step /= 2; step > 0; step /= 2)
-        if (c->rank + step < c->size
-            && !adx_mpi_send_sum(c, c->rank + step, n, v))
+    for (stride /= 2; stride > 0; stride /= 2)
+        if (c->rank + stride < c->size
+            && !adx_mpi_send_sum(c, c->rank + stride, n, v))
             return false;
     return true;
 }
@@ -1745,15 +1745,15 @@ static bool adx_mpi_spread(ad_mpi *c, size_t n, ad_real v[])
 // own to the left.
 static bool adx_mpi_sum_by_tree(ad_mpi *c, adx_mpi_row *row)
 {
-    int step = 1;
-    for (; (c->rank & step) == 0 && step < c->size; step *= 2) {
-        int from = c->rank + step;
-        int to = from + step < c->size ? from + step : c->size;
+    int stride = 1;
+    for (; (c->rank & stride) == 0 && stride < c->size; stride *= 2) {
+        int from = c->rank + stride;
+        int to = from + stride < c->size ? from + stride : c->size;
         if (from < c->size && !adx_mpi_take_row(c, row, from, to))
             return false;
     }
     return c->rank == 0
-        || adx_mpi_send_row(c, c->rank - step, row, 0, row->length);
+        || adx_mpi_send_row(c, c->rank - stride, row, 0, row->length);
 }
 
 // The numbers of slice r: *from to *to - 1.
@@ -2519,17 +2519,17 @@ static int adx_mpi_id_tag(const ad_mpi *c, uint32_t id)
     return ADX_MPI_BY_ID + (int)(id % c->id_tags);
 }
 
-// Sends `n` numbers of each of k rows, which are `step` apart.
+// Sends `n` numbers of each of k rows, which are `stride` apart.
 static bool adx_mpi_send_rows(const adx_mpi_exchange *s, int to, uint32_t id,
                               size_t k, size_t n, const ad_real v[],
-                              size_t step)
+                              size_t stride)
 {
     adx_mpi_parcel *p;
     ad_real *at = adx_mpi_outgoing(s->c, k * n, &p);
     if (at == NULL)
         return false;
     for (size_t r = 0; n > 0 && r < k; r++)
-        memcpy(at + r * n, v + r * step, n * sizeof *v);
+        memcpy(at + r * n, v + r * stride, n * sizeof *v);
     return adx_mpi_post(s->c, p, to, adx_mpi_id_tag(s->c, id), s->kind, id);
 }
 
@@ -3418,10 +3418,10 @@ static adx_mpi_place adx_mpi_place_of(ad_mpi *c, adx_mpi_kind kind, int root)
     return p;
 }
 
-// The rank `step` below this one; -1: there is none.
-static int adx_mpi_below(const adx_mpi_place *p, int step)
+// The rank `stride` below this one; -1: there is none.
+static int adx_mpi_below(const adx_mpi_place *p, int stride)
 {
-    int r = p->from_root + step;
+    int r = p->from_root + stride;
     return r < p->c->size ? (r + p->root) % p->c->size : -1;
 }
 
@@ -3448,8 +3448,8 @@ static bool adx_mpi_down(const adx_mpi_place *p, size_t n, ad_real v[])
 {
     if (p->from_root != 0 && !adx_mpi_get(p, adx_mpi_above(p), n, v))
         return false;
-    for (int step = p->bit / 2; step > 0; step /= 2) {
-        int to = adx_mpi_below(p, step);
+    for (int stride = p->bit / 2; stride > 0; stride /= 2) {
+        int to = adx_mpi_below(p, stride);
         if (to >= 0 && !adx_mpi_give(p, to, n, v))
             return false;
     }
@@ -3462,8 +3462,8 @@ typedef void adx_mpi_combine(size_t n, ad_real v[], const ad_real w[]);
 static bool adx_mpi_up(const adx_mpi_place *p, size_t n, ad_real v[],
                        adx_mpi_combine *combine)
 {
-    for (int step = 1; step < p->bit; step *= 2) {
-        int from = adx_mpi_below(p, step);
+    for (int stride = 1; stride < p->bit; stride *= 2) {
+        int from = adx_mpi_below(p, stride);
         if (from < 0)
             continue;
         ad_real *room = adx_mpi_room(p->c, n + 1);

@@ -5934,10 +5934,10 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
     v->size = size;
     uint64_t span = size == 0 ? 0 : 1;
     for (uint32_t i = 0; i < v->dims && size > 0; i++) {
-        uint64_t step = v->stride[i] < 0 ? 0 - (uint64_t)v->stride[i]
-                                         : (uint64_t)v->stride[i];
+        uint64_t apart = v->stride[i] < 0 ? 0 - (uint64_t)v->stride[i]
+                                        : (uint64_t)v->stride[i];
         if (v->extent[i] > 1
-            && step > ((uint64_t)1 << 50) / (uint64_t)v->extent[i]) {
+            && apart > ((uint64_t)1 << 50) / (uint64_t)v->extent[i]) {
             adx_arena_fail(&t->arena, ADREV_ELIMIT);
             return false;
         }
@@ -5945,7 +5945,7 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
             v->stride[i] = 0;
             continue;
         }
-        span += (uint64_t)(v->extent[i] - 1) * step;
+        span += (uint64_t)(v->extent[i] - 1) * apart;
         if (v->stride[i] < 0)
             v->first = (ptrdiff_t)(v->first
                                    - (v->extent[i] - 1) * v->stride[i]);
@@ -6020,23 +6020,23 @@ static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
 static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
                            uint32_t row, bool memory, int64_t form[])
 {
-    int64_t step = 1;
+    int64_t stride = 1;
     memset(form, 0, s->width * sizeof *form);
     for (uint32_t i = v->dims; i-- > 0;) {
-        int64_t by = memory ? v->stride[i] : step;
+        int64_t by = memory ? v->stride[i] : stride;
         adx_add_multiple(s, form, by, adx_form_of(s, row + i));
         if (memory)
             adx_add_least(s->arena, form, -by, v, i, s->open);
         else
             form[0] = adx_whole_add(s->arena, form[0], -by, v->low[i]);
-        step *= v->extent[i];
+        stride *= v->extent[i];
     }
 }
 
 typedef struct adx_covering {
     adx_bitmap *bits;
     adx_sparse_form place;
-    int64_t step;               // from one value of the innermost variable to
+    int64_t stride;             // from one value of the innermost variable to
     uint32_t var;               // the next
 } adx_covering;
 
@@ -6047,11 +6047,11 @@ static bool adx_cover_points(void *user, const int64_t x[], uint32_t var,
 {
     const adx_covering *m = (const adx_covering *)user;
     int64_t at = adx_sparse_at(&m->place, x);
-    int64_t step = 0;
+    int64_t stride = 0;
     for (uint32_t i = 0; var != UINT32_MAX && i < m->place.n; i++)
         if (m->place.var[i] == var)
-            step = m->place.k[i];
-    for (int64_t i = 0; i < count; i++, at += step)
+            stride = m->place.k[i];
+    for (int64_t i = 0; i < count; i++, at += stride)
         if (at >= 0 && (uint64_t)at < m->bits->n)
             adx_set_bit(m->bits, (uint64_t)at);
     return m->bits->set < m->bits->n;
@@ -8359,11 +8359,11 @@ ADX_SELDOM_BEGIN
 #define ADX_PATH_MOST 10        /* factors; 3^10 pairs of subsets */
 
 // The cheapest way to the product of a subset of the factors.
-typedef struct adx_path_step {
+typedef struct adx_path_way {
     double muls;
     double all;                 // operations
     uint32_t one;               // of the two subsets that are multiplied last
-} adx_path_step;
+} adx_path_way;
 
 // A set of variables is a number, with a bit for each that is not gone.
 typedef struct adx_product_path {
@@ -8373,7 +8373,7 @@ typedef struct adx_product_path {
     uint64_t live;              // all
     uint32_t vars;
     double extent[64];
-    adx_path_step *step;        // of each subset
+    adx_path_way *way;          // of each subset
 } adx_product_path;
 
 // Returns how many points a box of variables has.
@@ -8419,9 +8419,9 @@ static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
          | ((one | other) == adx_path_whole(p) ? p->written | none : 0);
 }
 
-// Whether a step takes fewer multiplications, or as many and fewer operations
+// whether a way takes fewer multiplications, or as many and fewer operations
 // in all.
-static bool adx_is_cheaper(const adx_path_step *one, const adx_path_step *other)
+static bool adx_is_cheaper(const adx_path_way *one, const adx_path_way *other)
 {
     return one->muls < other->muls
         || (one->muls == other->muls && one->all < other->all);
@@ -8429,9 +8429,9 @@ static bool adx_is_cheaper(const adx_path_step *one, const adx_path_step *other)
 
 // Finds the cheapest way to compute the product of a subset of the factors: the
 // best of all divisions into two smaller subsets, whose ways are known.
-static void adx_find_step(adx_product_path *p, uint32_t subset)
+static void adx_find_way(adx_product_path *p, uint32_t subset)
 {
-    adx_path_step best = { 1e300, 1e300, 0 };
+    adx_path_way best = { 1e300, 1e300, 0 };
     bool whole = subset == adx_path_whole(p);
     double result = adx_path_points(p, whole ? p->written
                                              : adx_path_after(p, subset));
@@ -8446,14 +8446,14 @@ static void adx_find_step(adx_product_path *p, uint32_t subset)
         if (one < other)
             continue;
         double points = adx_path_points(p, adx_path_at(p, one, other));
-        const adx_path_step to = {
-            p->step[one].muls + p->step[other].muls + points,
-            p->step[one].all + p->step[other].all + 2 * points - result, one
+        const adx_path_way to = {
+            p->way[one].muls + p->way[other].muls + points,
+            p->way[one].all + p->way[other].all + 2 * points - result, one
         };
         if (adx_is_cheaper(&to, &best))
             best = to;
     }
-    p->step[subset] = best;
+    p->way[subset] = best;
 }
 
 // Returns the cost as the text has it: one factor after the other, then all
@@ -8476,11 +8476,11 @@ static bool adx_find_path(adx_arena *a, adx_product_path *p)
         differ = differ || p->has[i] != p->live;
     if (!differ)
         return false;
-    p->step = ADX_GET(a, (size_t)1 << p->factors, adx_path_step);
-    for (uint32_t s = 1; p->step != NULL && s <= adx_path_whole(p); s++)
-        adx_find_step(p, s);
-    return p->step != NULL
-        && p->step[adx_path_whole(p)].all < adx_written_cost(p);
+    p->way = ADX_GET(a, (size_t)1 << p->factors, adx_path_way);
+    for (uint32_t s = 1; p->way != NULL && s <= adx_path_whole(p); s++)
+        adx_find_way(p, s);
+    return p->way != NULL
+        && p->way[adx_path_whole(p)].all < adx_written_cost(p);
 }
 
 ADX_SELDOM_END
@@ -9173,7 +9173,7 @@ static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
 static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
 {
     const adx_access none = { 0, 0 };
-    uint32_t one = p->path->step[subset].one;
+    uint32_t one = p->path->way[subset].one;
     uint64_t after = adx_path_after(p->path, subset);
     uint64_t at = adx_path_vars(p->path, subset);
     adx_access x = none;
@@ -9220,7 +9220,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
     if (!adx_covers(p.set, s))
         return false;
     uint32_t whole = adx_path_whole(path);
-    uint32_t one = path->step[whole].one;
+    uint32_t one = path->way[whole].one;
     adx_access x = adx_pair_up(&p, one);
     adx_access y = adx_pair_up(&p, whole & ~one);
     if (adx_is_lowering(k))
@@ -10912,27 +10912,27 @@ enum { ADX_UNPACKED_MOST = 32768 };
 // Packs `width` numbers for each of k, the next one `along` further; beyond
 // `count` zeros.
 ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
-                               const ad_real *from, int64_t step,
+                               const ad_real *from, int64_t stride,
                                int64_t along, ad_real *restrict to)
 {
     for (; count >= width && k > 0; k--, from += along, to += width)
         for (int i = 0; i < width; i++)
-            to[i] = from[i * step];
+            to[i] = from[i * stride];
     for (; k > 0; k--, from += along, to += width)
         for (int i = 0; i < width; i++)
-            to[i] = i < count ? from[i * step] : 0;
+            to[i] = i < count ? from[i * stride] : 0;
 }
 
 // Packs all strips of a panel, each for `width` rows or columns.
 ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
-                               const ad_real *from, int64_t step,
+                               const ad_real *from, int64_t stride,
                                int64_t along, ad_real scale, ad_real *to)
 {
-    for (; count > 0; count -= width, from += width * step, to += width * k) {
-        if (step == 1)
+    for (; count > 0; count -= width, from += width * stride, to += width * k) {
+        if (stride == 1)
             adx_pack_strip(width, count, k, from, 1, along, to);
         else
-            adx_pack_strip(width, count, k, from, step, along, to);
+            adx_pack_strip(width, count, k, from, stride, along, to);
         for (int64_t i = 0; scale != 1 && i < width * k; i++)
             to[i] = scale * to[i];
     }
@@ -10940,18 +10940,18 @@ ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
 
 // Packs a panel of A.
 static void adx_pack_rows(int64_t count, int64_t k, const ad_real *from,
-                          int64_t step, int64_t along, ad_real scale,
+                          int64_t stride, int64_t along, ad_real scale,
                           ad_real *to)
 {
-    adx_pack_panel(ADX_TILE_M, count, k, from, step, along, scale, to);
+    adx_pack_panel(ADX_TILE_M, count, k, from, stride, along, scale, to);
 }
 
 // Packs a panel of B.
 static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
-                             int64_t step, int64_t along, ad_real scale,
+                             int64_t stride, int64_t along, ad_real scale,
                              ad_real *to)
 {
-    adx_pack_panel(ADX_TILE_N, count, k, from, step, along, scale, to);
+    adx_pack_panel(ADX_TILE_N, count, k, from, stride, along, scale, to);
 }
 
 /* --- tiles ---------------------------------------------------------------- */
@@ -10961,13 +10961,13 @@ static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
 #define ADX_WIDE_AT(at) (*(adx_wide *)(at))
 #define ADX_CONST_WIDE(at) (*(const adx_wide *)(at))
 #define ADX_TILE_LOAD(r)                                                    \
-    adx_wide sum##r##0 = ADX_WIDE_AT(c + r * step);                         \
-    adx_wide sum##r##1 = ADX_WIDE_AT(c + r * step + ADX_WIDE);              \
-    adx_wide sum##r##2 = ADX_WIDE_AT(c + r * step + 2 * ADX_WIDE);
+    adx_wide sum##r##0 = ADX_WIDE_AT(c + r * stride);                       \
+    adx_wide sum##r##1 = ADX_WIDE_AT(c + r * stride + ADX_WIDE);            \
+    adx_wide sum##r##2 = ADX_WIDE_AT(c + r * stride + 2 * ADX_WIDE);
 #define ADX_TILE_STORE(r)                                                   \
-    ADX_WIDE_AT(c + r * step) = sum##r##0;                                  \
-    ADX_WIDE_AT(c + r * step + ADX_WIDE) = sum##r##1;                       \
-    ADX_WIDE_AT(c + r * step + 2 * ADX_WIDE) = sum##r##2;
+    ADX_WIDE_AT(c + r * stride) = sum##r##0;                                \
+    ADX_WIDE_AT(c + r * stride + ADX_WIDE) = sum##r##1;                     \
+    ADX_WIDE_AT(c + r * stride + 2 * ADX_WIDE) = sum##r##2;
 #define ADX_TILE_ADD(r)                                                     \
     {                                                                       \
         const adx_wide x = a[r * row] - none;                               \
@@ -10986,12 +10986,12 @@ static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
         ADX_WIDE_FMA(x, y2, sum##r##2);                                     \
     }
 
-// A tile of C, whose rows are `step` apart, += a strip of A times one of B.
+// A tile of C, whose rows are `stride` apart, += a strip of A times one of B.
 // Numbers of A are `row` and `column` apart, rows of B `next`.
 #define ADX_DEFINE_TILE(name, DO)                                           \
     static void name(int64_t k, const ad_real *restrict a, int64_t row,     \
                      int64_t column, const ad_real *restrict b,             \
-                     int64_t next, ad_real *restrict c, int64_t step)       \
+                     int64_t next, ad_real *restrict c, int64_t stride)     \
     {                                                                       \
         const adx_wide none = { 0 };                                        \
         ADX_TILE_ROWS(ADX_TILE_LOAD)                                        \
@@ -11012,43 +11012,44 @@ ADX_DEFINE_TILE(adx_fuse_tile, ADX_TILE_FUSE)
 // Adds to a tile where there are no vectors, one product after the other.
 static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                          int64_t column, const ad_real *restrict b,
-                         int64_t next, ad_real *restrict c, int64_t step)
+                         int64_t next, ad_real *restrict c, int64_t stride)
 {
     for (; k > 0; k--, a += column, b += next)
         for (int i = 0; i < ADX_TILE_M; i++)
             for (int j = 0; j < ADX_TILE_N; j++)
-                c[i * step + j] = adx_tensor_more(c[i * step + j],
+                c[i * stride + j] = adx_tensor_more(c[i * stride + j],
                                                   a[i * row] * b[j]);
 }
 
 // Adds to a tile where there are no vectors, by fused multiplications.
 static void adx_fuse_tile(int64_t k, const ad_real *restrict a, int64_t row,
                           int64_t column, const ad_real *restrict b,
-                          int64_t next, ad_real *restrict c, int64_t step)
+                          int64_t next, ad_real *restrict c, int64_t stride)
 {
     for (; k > 0; k--, a += column, b += next)
         for (int i = 0; i < ADX_TILE_M; i++)
             for (int j = 0; j < ADX_TILE_N; j++)
-                c[i * step + j] = adm_fma(a[i * row], b[j], c[i * step + j]);
+                c[i * stride + j] = adm_fma(a[i * row], b[j],
+                                            c[i * stride + j]);
 }
 
 #endif
 
 // Rows of A, or columns of B, for a tile: packed, or where they lie. The next
-// one is `step` further, numbers of the sum `along`.
+// one is `stride` further, numbers of the sum `along`.
 typedef struct adx_matrix_strip {
     const ad_real *at;
-    int64_t step;
+    int64_t stride;
     int64_t along;
 } adx_matrix_strip;
 
 static void adx_run_tile(bool fused, int64_t k, adx_matrix_strip a,
-                         adx_matrix_strip b, ad_real *c, int64_t step)
+                         adx_matrix_strip b, ad_real *c, int64_t stride)
 {
     if (fused)
-        adx_fuse_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
+        adx_fuse_tile(k, a.at, a.stride, a.along, b.at, b.along, c, stride);
     else
-        adx_add_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
+        adx_add_tile(k, a.at, a.stride, a.along, b.at, b.along, c, stride);
 }
 
 // Adds to a tile at the edge of C, or one whose numbers do not lie side by
@@ -11074,7 +11075,7 @@ typedef struct adx_matrix_side {
     int64_t count;
     int64_t tile;               // of them
     const ad_real *from;
-    int64_t step, along;        // as those of a strip
+    int64_t stride, along;      // as those of a strip
     ad_real scale;
     bool all;                   // are packed; else those of the last tile, if
                                 // there are less than it has
@@ -11086,7 +11087,7 @@ static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                        int64_t i)
 {
     const adx_matrix_strip packed = { s->packed + i * k, 1, s->tile };
-    const adx_matrix_strip in_place = { s->from + i * s->step, s->step,
+    const adx_matrix_strip in_place = { s->from + i * s->stride, s->stride,
                                         s->along };
     return s->all || s->count - i < s->tile ? packed : in_place;
 }
@@ -11096,10 +11097,10 @@ static void adx_pack_side(adx_matrix_side *s, int64_t k)
 {
     bool rows = s->tile == ADX_TILE_M;
     s->all = s->scale != 1 || s->count * k > ADX_UNPACKED_MOST
-          || (!rows && s->step != 1);
+          || (!rows && s->stride != 1);
     int64_t i = s->all ? 0 : s->count / s->tile * s->tile;
     (rows ? adx_pack_rows : adx_pack_columns)(
-        s->count - i, k, s->from + i * s->step, s->step, s->along, s->scale,
+        s->count - i, k, s->from + i * s->stride, s->stride, s->along, s->scale,
         s->packed + i * k);
 }
 
@@ -11191,7 +11192,7 @@ static void adx_run_matrix_product(const adx_matrix_product *p, ad_real *panel)
 typedef struct adx_matrix_loop {
     uint32_t var;
     int64_t n;
-    int64_t step[3];
+    int64_t stride[3];
 } adx_matrix_loop;
 
 typedef struct adx_matrices {
@@ -11300,7 +11301,7 @@ static bool adx_add_matrix_loops(ad_tensor *t, const adx_matrix_forms *f,
         for (int i = 0; i < 3; i++) {
             to->first[i] += f->form[i][1 + v] * f->set->low[v];
             if (!inside)
-                loop->step[i] = f->form[i][1 + v];
+                loop->stride[i] = f->form[i][1 + v];
         }
         if (!inside) {
             loop->var = v;
@@ -11466,8 +11467,8 @@ static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
         bool part = l->var == w->part.var;
         int64_t end = part ? w->part.from + w->part.n : l->n;
         for (int64_t i = part ? w->part.from : 0; i < end; i++)
-            adx_run_matrix_loop(w, loop + 1, c + i * l->step[0],
-                                a + i * l->step[1], b + i * l->step[2]);
+            adx_run_matrix_loop(w, loop + 1, c + i * l->stride[0],
+                                a + i * l->stride[1], b + i * l->stride[2]);
         return;
     }
     adx_matrix_product p = adx_product_at(w, c, a, b);
@@ -11540,10 +11541,10 @@ static bool adx_run_matrices(ad_tensor *t, const adx_matrices *of,
 #define ADX_LOOKED_UP_MOST 8
 
 // A form along the strip: `rest` at its variable's value 0, and so much more
-// for each step of it, and for what maps give.
+// for each step along it, and for what maps give.
 typedef struct adx_gather_form {
     adx_sparse_form rest;
-    int64_t step;
+    int64_t stride;
     uint32_t n;
     uint32_t *of;               // which lookup
     int64_t *k;
@@ -11626,7 +11627,7 @@ static bool adx_make_gather_form(adx_arena *a, const adx_nest *nest,
             to->rest.var[to->rest.n] = var;
             to->rest.k[to->rest.n++] = from->k[i];
         } else if (level == g->level)
-            to->step = from->k[i];
+            to->stride = from->k[i];
         else if (nest->level[level].kind == ADX_LEVEL_VALUE) {
             int64_t k = from->k[i] * nest->level[level].k;
             if (!adx_add_lookup(a, nest, var, g))
@@ -11701,14 +11702,14 @@ typedef struct adx_gathering {
 static bool adx_has_even_places(const adx_gathering *s,
                                 const adx_gather_form *f)
 {
-    return f->n == 0 && (s->list == NULL || f->step == 0);
+    return f->n == 0 && (s->list == NULL || f->stride == 0);
 }
 
 // Returns the place of a form's number at the first point of the strip.
 static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
 {
     return adx_sparse_at(&f->rest, s->x)
-         + (s->list == NULL ? f->step * s->first : 0);
+         + (s->list == NULL ? f->stride * s->first : 0);
 }
 
 // Computes at[i] += k*given[i]; a k of 1 takes no product.
@@ -11724,17 +11725,17 @@ static void adx_gather_places(const adx_gathering *s, const adx_gather_form *f,
                               int64_t at[])
 {
     int64_t first = adx_first_place(s, f);
-    int64_t step = f->step;
+    int64_t stride = f->stride;
     int64_t n = s->n;
-    if (step == 0)
+    if (stride == 0)
         for (int64_t i = 0; i < n; i++)
             at[i] = first;
     else if (s->list == NULL)
         for (int64_t i = 0; i < n; i++)
-            at[i] = first + step * i;
+            at[i] = first + stride * i;
     else
         for (int64_t i = 0; i < n; i++)
-            at[i] = first + step * s->list[i * s->every];
+            at[i] = first + stride * s->list[i * s->every];
     for (uint32_t j = 0; j < f->n; j++)
         if (f->k[j] == 1)
             adx_add_given(n, 1, s->given[f->of[j]], at);
@@ -11749,7 +11750,7 @@ static void adx_ask_maps(adx_gathering *s)
     for (uint32_t j = 0; j < s->g->lookups; j++) {
         const adx_gather_form *f = &s->g->lookup[j].argument;
         const int32_t *value = s->g->lookup[j].table->value;
-        bool next = adx_has_even_places(s, f) && f->step == 1;
+        bool next = adx_has_even_places(s, f) && f->stride == 1;
         s->given[j] = next ? value + adx_first_place(s, f) : s->room[j];
         if (next)
             continue;
@@ -11764,13 +11765,13 @@ static void adx_ask_maps(adx_gathering *s)
 static const ad_real *adx_gather_numbers(const adx_gathering *s,
                                          const adx_gather_form *f,
                                          const ad_real *from, ad_real room[],
-                                         int64_t *step)
+                                         int64_t *stride)
 {
     int64_t at[ADX_GATHER_MOST];
-    *step = f->step;
+    *stride = f->stride;
     if (adx_has_even_places(s, f))
         return from + adx_first_place(s, f);
-    *step = 1;
+    *stride = 1;
     adx_gather_places(s, f, at);
     for (int64_t i = 0; i < s->n; i++)
         room[i] = from[at[i]];
@@ -11791,11 +11792,11 @@ static const ad_real *adx_gather_numbers(const adx_gathering *s,
  *   offers  adx_stream_of adx_loop adx_store_on_entries
  * ========================================================================== */
 
-// A place in memory along the loops; `step` from one point of the innermost
+// A place in memory along the loops; `stride` from one point of the innermost
 // loop to the next.
 typedef struct adx_stream_of {
     adx_sparse_form place;
-    int64_t step;
+    int64_t stride;
 } adx_stream_of;
 
 typedef struct adx_loop {
@@ -12037,9 +12038,9 @@ static bool adx_number_written(adx_storing *k)
 // Whether the places are as far apart everywhere.
 static bool adx_are_places_even(const adx_number_access *x)
 {
-    int64_t step = x->n > 1 ? x->place[1] - x->place[0] : 0;
+    int64_t stride = x->n > 1 ? x->place[1] - x->place[0] : 0;
     for (uint64_t i = 1; i < x->n; i++)
-        if (x->place[i] - x->place[i - 1] != step)
+        if (x->place[i] - x->place[i - 1] != stride)
             return false;
     return true;
 }
@@ -12170,9 +12171,9 @@ static bool adx_set_index(adx_storing *k, const adx_number_access *x,
     uint32_t row = v == UINT32_MAX ? v : adx_new_row(s, ADX_ROW_FORM);
     if (row == UINT32_MAX)
         return false;
-    int64_t step = !even ? 1 : x->n > 1 ? x->place[1] - x->place[0] : 0;
-    adx_form_of(s, row)[1 + v] = step;
-    adx_form_of(s, row)[0] = even ? x->place[0] - step * s->low[v] : 0;
+    int64_t stride = !even ? 1 : x->n > 1 ? x->place[1] - x->place[0] : 0;
+    adx_form_of(s, row)[1 + v] = stride;
+    adx_form_of(s, row)[0] = even ? x->place[0] - stride * s->low[v] : 0;
     *x->row = row;
     return true;
 }
@@ -12265,7 +12266,7 @@ static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
     if (form == NULL)
         return false;
     adx_place_form(s, adx_tensor_value_at(t, from.value), from.row, true, form);
-    to->step = inner == UINT32_MAX ? 0 : form[1 + inner];
+    to->stride = inner == UINT32_MAX ? 0 : form[1 + inner];
     return adx_make_sparse_form(s, form, UINT32_MAX, &to->place);
 }
 
@@ -12282,9 +12283,9 @@ static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
                                      : term->factor[i - 1];
         adx_place_form(term->set, adx_tensor_value_at(t, to.value), to.row,
                        true, form);
-        int64_t step = form[1 + var];
-        score += step == 0 ? (i == 0 ? 2 : 3) : adx_is_unit(step) ? 3 : 0;
-        *far = adx_whole_add(&t->arena, *far, step < 0 ? -1 : 1, step);
+        int64_t stride = form[1 + var];
+        score += stride == 0 ? (i == 0 ? 2 : 3) : adx_is_unit(stride) ? 3 : 0;
+        *far = adx_whole_add(&t->arena, *far, stride < 0 ? -1 : 1, stride);
     }
     return score;
 }
@@ -12603,9 +12604,9 @@ static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
     ad_real *to = e->out + adx_sparse_at(&e->loop->out.place, x);
-    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
-    for (int64_t i = 0; i < (step == 0 ? 1 : count); i++)
-        to[i * step] = 0;
+    int64_t stride = var == UINT32_MAX ? 0 : e->loop->out.stride;
+    for (int64_t i = 0; i < (stride == 0 ? 1 : count); i++)
+        to[i * stride] = 0;
     return true;
 }
 
@@ -12674,7 +12675,7 @@ ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, true, n, a, as, b, bs);
 }
 
-// What a kernel runs along: to[i*step] = k * a[i*as] * b[i*bs], or += that, for
+// What a kernel runs along: to[i*stride] = k * a[i*as] * b[i*bs], or += that, for
 // 0 <= i < n. Distances are in numbers; 0: it is one number, as `to` of a dot.
 typedef struct adx_tensor_strip {
     int64_t n;
@@ -12682,7 +12683,7 @@ typedef struct adx_tensor_strip {
     bool absorbs;               // a and b are factors of the chain rule: a zero
                                 // absorbs the other
     ad_real *to;
-    int64_t step;
+    int64_t stride;
     const ad_real *a;
     int64_t as;
     const ad_real *b;
@@ -12706,7 +12707,8 @@ typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
 
 // Does to = k*a*b along a strip, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
-                             bool absorbs, int64_t step, int64_t as, int64_t bs)
+                             bool absorbs, int64_t stride, int64_t as,
+                             int64_t bs)
 {
     ad_real *restrict to = s->to;
     const ad_real *restrict a = s->a;
@@ -12715,32 +12717,33 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
     const int64_t n = s->n;
     if (way == ADX_STRIP_STORE)
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = k * adx_beside(absorbs, a[i * as], b[i * bs])
-                         * adx_beside(absorbs, b[i * bs], a[i * as]);
+            to[i * stride] = k * adx_beside(absorbs, a[i * as], b[i * bs])
+                           * adx_beside(absorbs, b[i * bs], a[i * as]);
     else
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = adx_product_with(way == ADX_STRIP_FUSE, absorbs, k,
-                                            a[i * as], b[i * bs], to[i * step]);
+            to[i * stride] = adx_product_with(way == ADX_STRIP_FUSE, absorbs, k,
+                                              a[i * as], b[i * bs],
+                                              to[i * stride]);
 }
 
 // Does a strip of the chain rule, which mostly has two arrays, or an array and
 // a number.
 ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
 {
-    bool next = s->step == 1 && s->as == 1 && s->n > 1;
+    bool next = s->stride == 1 && s->as == 1 && s->n > 1;
     if (next && s->bs == 1)
         adx_strip_by(s, way, true, 1, 1, 1);
     else if (next && s->bs == 0)
         adx_strip_by(s, way, true, 1, 1, 0);
     else
-        adx_strip_by(s, way, true, s->step, s->as, s->bs);
+        adx_strip_by(s, way, true, s->stride, s->as, s->bs);
 }
 
-// Does a strip, by the loop for its steps. Steps of 0 and 1 are constants
+// Does a strip, by the loop for its strides. Those of 0 and 1 are constants
 // there, so that compilers make vectors.
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
-    bool next = s->step == 1 && s->n > 1;
+    bool next = s->stride == 1 && s->n > 1;
     if (s->absorbs)
         adx_run_chain_as(s, way);
     else if (next && s->as == 1 && s->bs == 1)
@@ -12751,10 +12754,10 @@ ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, false, 1, 0, 1);
     else if (next && s->as == 0 && s->bs == 0)
         adx_strip_by(s, way, false, 1, 0, 0);
-    else if (s->step == 0 && s->n > 1)
+    else if (s->stride == 0 && s->n > 1)
         adx_strip_by(s, way, false, 0, s->as, s->bs);
     else
-        adx_strip_by(s, way, false, s->step, s->as, s->bs);
+        adx_strip_by(s, way, false, s->stride, s->as, s->bs);
 }
 
 // Does a strip that stores, adds, or adds fused.
@@ -12774,7 +12777,7 @@ static const ad_real adx_one[1] = { 1 };
 // are 1.
 typedef struct adx_reads {
     const ad_real *from[3];
-    int64_t step[3];
+    int64_t stride[3];
 } adx_reads;
 
 static const adx_reads adx_no_reads = {
@@ -12789,7 +12792,7 @@ ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
     adx_reads r = adx_no_reads;
     for (uint32_t f = 0; f < e->term->factors; f++) {
         r.from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
-        r.step[f] = loop ? l->factor[f].step : 0;
+        r.stride[f] = loop ? l->factor[f].stride : 0;
     }
     return r;
 }
@@ -12797,12 +12800,12 @@ ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
 // Adds along a strip; `loop`: of the nest's innermost loop, which forms sums of
 // its own.
 ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
-                              ad_real *to, int64_t step, int64_t n, bool loop)
+                              ad_real *to, int64_t stride, int64_t n, bool loop)
 {
-    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, to, step,
-                                 r->from[0], r->step[0], r->from[1],
-                                 r->step[1] };
-    if (loop && s.step == 0 && !e->value->once)
+    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, to, stride,
+                                 r->from[0], r->stride[0], r->from[1],
+                                 r->stride[1] };
+    if (loop && s.stride == 0 && !e->value->once)
         adx_run_dot(&s, e->t->options.fused);
     else
         adx_run_strip(&s, e->value->once, e->t->options.fused);
@@ -12834,25 +12837,25 @@ static ad_real adx_operation_of_values(const adx_tensor_value *of,
 
 // Computes an operation along a strip.
 static void adx_operation_strip(const adx_evaluating *e, const adx_reads *r,
-                                ad_real *to, int64_t step, int64_t n)
+                                ad_real *to, int64_t stride, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        const ad_real a[] = { r->from[0][i * r->step[0]],
-                              r->from[1][i * r->step[1]],
-                              r->from[2][i * r->step[2]] };
-        to[i * step] = adx_operation_of_values(e->value, a);
+        const ad_real a[] = { r->from[0][i * r->stride[0]],
+                              r->from[1][i * r->stride[1]],
+                              r->from[2][i * r->stride[2]] };
+        to[i * stride] = adx_operation_of_values(e->value, a);
     }
 }
 
 // Computes a sum, or an operation, along a strip.
 ADX_INLINE void adx_run_value_strip(const adx_evaluating *e, const adx_reads *r,
-                                    ad_real *to, int64_t step, int64_t n,
+                                    ad_real *to, int64_t stride, int64_t n,
                                     bool loop)
 {
     if (e->value->kind == ADX_VALUE_SUM)
-        adx_add_strip(e, r, to, step, n, loop);
+        adx_add_strip(e, r, to, stride, n, loop);
     else
-        adx_operation_strip(e, r, to, step, n);
+        adx_operation_strip(e, r, to, stride, n);
 }
 
 // Does a strip of a sum or of an operation.
@@ -12864,7 +12867,7 @@ static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
     bool loop = var != UINT32_MAX;
     const adx_reads r = adx_reads_at(e, x, loop);
     adx_run_value_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
-                        loop ? out->step : 0, n, loop);
+                        loop ? out->stride : 0, n, loop);
     return true;
 }
 
@@ -12880,8 +12883,8 @@ static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
     ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
     const ad_real *a = e->factor[0] + adx_sparse_at(&l->factor[0].place, x);
     for (int64_t i = 0; i < n; i++) {
-        ad_real v = a[loop ? i * l->factor[0].step : 0];
-        ad_real *to = &out[loop ? i * l->out.step : 0];
+        ad_real v = a[loop ? i * l->factor[0].stride : 0];
+        ad_real *to = &out[loop ? i * l->out.stride : 0];
         if (v != v || (least ? v < *to : v > *to))
             *to = v;
     }
@@ -12903,15 +12906,15 @@ static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
     const ad_real *from = e->factor[0]
                         + adx_sparse_at(&l->factor[0].place, x);
     for (int64_t i = 0; i < n; i++) {
-        int64_t j = at + (loop ? i * l->at.step : 0);
+        int64_t j = at + (loop ? i * l->at.stride : 0);
         bool *done = &e->picked[j + most->first];
-        if (*done || picked[loop ? i * l->picked.step : 0]
+        if (*done || picked[loop ? i * l->picked.stride : 0]
                      != e->base[e->term->most][j])
             continue;
         *done = true;
-        ad_real *to = &out[loop ? i * l->out.step : 0];
+        ad_real *to = &out[loop ? i * l->out.stride : 0];
         *to = adx_sum_with(e->t->options.fused, e->term->k,
-                           from[loop ? i * l->factor[0].step : 0], *to);
+                           from[loop ? i * l->factor[0].stride : 0], *to);
     }
     return true;
 }
@@ -12937,8 +12940,8 @@ static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
                              const int64_t at[], int64_t n)
 {
     const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, e->out, 0,
-                                 r->from[0], r->step[0], r->from[1],
-                                 r->step[1] };
+                                 r->from[0], r->stride[0], r->from[1],
+                                 r->stride[1] };
     if (e->value->once)
         adx_scatter_by(&s, at, ADX_STRIP_STORE);
     else if (e->t->options.fused)
@@ -12966,10 +12969,10 @@ static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
     int64_t at[ADX_GATHER_MOST];
     for (uint32_t f = 0; f < e->term->factors; f++)
         r.from[f] = adx_gather_numbers(s, &s->g->factor[f], e->factor[f],
-                                       room[f], &r.step[f]);
+                                       room[f], &r.stride[f]);
     if (adx_has_even_places(s, out)) {
-        adx_run_value_strip(e, &r, e->out + adx_first_place(s, out), out->step,
-                            s->n, false);
+        adx_run_value_strip(e, &r, e->out + adx_first_place(s, out),
+                            out->stride, s->n, false);
         return;
     }
     adx_gather_places(s, out, at);
@@ -12991,13 +12994,13 @@ static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
     adx_gather_places(s, &s->g->out, to);
     for (uint32_t f = 0; f < e->term->factors; f++) {
         adx_gather_places(s, &s->g->factor[f], at[f]);
-        r.step[f] = l->factor[f].step;
+        r.stride[f] = l->factor[f].stride;
     }
     for (int64_t i = 0; i < s->n; i++) {
         for (uint32_t f = 0; f < e->term->factors; f++)
-            r.from[f] = e->factor[f] + at[f][i] + low * r.step[f];
-        adx_run_value_strip(e, &r, e->out + to[i] + low * l->out.step,
-                            l->out.step, n, true);
+            r.from[f] = e->factor[f] + at[f][i] + low * r.stride[f];
+        adx_run_value_strip(e, &r, e->out + to[i] + low * l->out.stride,
+                            l->out.stride, n, true);
     }
 }
 
@@ -13137,9 +13140,9 @@ static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
     const adx_evaluating *e = (const adx_evaluating *)user;
     const adx_tensor_value *most = adx_tensor_value_at(e->t, e->term->most);
     bool *done = e->picked + adx_sparse_at(&e->loop->at.place, x) + most->first;
-    int64_t step = var == UINT32_MAX ? 0 : e->loop->at.step;
+    int64_t stride = var == UINT32_MAX ? 0 : e->loop->at.stride;
     for (int64_t i = 0; i < n; i++)
-        done[i * step] = false;
+        done[i * stride] = false;
     return true;
 }
 
@@ -16212,7 +16215,7 @@ static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
     const adx_nest_level *last = nest->levels == nest->open ? NULL
                                : &nest->level[nest->levels - 1];
     return last != NULL && last->kind == ADX_LEVEL_RANGE && last->checks == 0
-        && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
+        && term->loop->out.stride == 0 && v->kind == ADX_VALUE_SUM && !v->once;
 }
 
 // Makes the pieces of a term: one for each combination of values of the

@@ -18,10 +18,10 @@
 // elements in a row whose indices are consecutive, or all below 0.
 typedef struct adx_indices {
     const int32_t *of;          // [count]
-    bool even;                  // of[e] = base + e*step, none below 0
+    bool even;                  // of[e] = base + e*stride, none below 0
     bool holes;                 // some are below 0
     int32_t base;
-    ptrdiff_t step;
+    ptrdiff_t stride;
     uint32_t runs;
     const uint32_t *run;        // [runs + 1] where they begin; NULL: they are
                                 // too short to be copied at once
@@ -117,13 +117,13 @@ static bool adx_has_long_runs(const adx_indices *at, size_t count)
 static void adx_describe_indices(adx_indices *at, size_t count,
                                  const int32_t of[])
 {
-    ptrdiff_t step = count > 1 ? (ptrdiff_t)of[1] - of[0] : 0;
-    *at = (adx_indices){ of, count > 0, false, count > 0 ? of[0] : 0, step, 0,
+    ptrdiff_t stride = count > 1 ? (ptrdiff_t)of[1] - of[0] : 0;
+    *at = (adx_indices){ of, count > 0, false, count > 0 ? of[0] : 0, stride, 0,
                          NULL };
     for (size_t e = 0; e < count; e++) {
         at->holes = at->holes || of[e] < 0;
         at->even = at->even && of[e] >= 0
-                && of[e] == at->base + (ptrdiff_t)e * step;
+                && of[e] == at->base + (ptrdiff_t)e * stride;
         at->runs += e == 0 || !adx_follows(of, e);
     }
 }

@@ -141,10 +141,10 @@ static void adx_give_columns(const adx_assembling *s,
         for (size_t j = 0; j < g.group[i].n; j++, column++) {
             const adx_indices *at = &g.group[i].at[j];
             // the map reads its columns only, but has no other type for them
-            ptrdiff_t base = at->base + (ptrdiff_t)first * at->step;
+            ptrdiff_t base = at->base + (ptrdiff_t)first * at->stride;
             *column = at->even
                 ? (ad_column){ (ad_real *)(uintptr_t)(g.group[i].from + base),
-                               at->step }
+                               at->stride }
                 : (ad_column){ to, 1 };
             to += at->even ? 0 : ADX_ELEMENTS_AT_ONCE;
         }

@@ -21,10 +21,10 @@ enum {
                                 // are lists
 };
 
-// n contributions in a row, and their results: to, to + step ...
+// n contributions in a row, and their results: to, to + stride ...
 typedef struct adx_streak {
     uint32_t from, to, n;
-    int32_t step;
+    int32_t stride;
     bool first;                 // the results have none before
 } adx_streak;
 
@@ -110,9 +110,9 @@ static adx_streak adx_streak_at(const adx_targets *t, size_t at)
     adx_streak s = { (uint32_t)at, t->of[at], 1, 0, t->first[at] };
     if (s.to == UINT32_MAX || !adx_goes_on(t, at + 1))
         return s;
-    s.step = (int32_t)((int64_t)t->of[at + 1] - t->of[at]);
+    s.stride = (int32_t)((int64_t)t->of[at + 1] - t->of[at]);
     while (adx_goes_on(t, at + s.n)
-           && (int64_t)t->of[at + s.n] - t->of[at + s.n - 1] == s.step)
+           && (int64_t)t->of[at + s.n] - t->of[at + s.n - 1] == s.stride)
         s.n++;
     return s;
 }
@@ -186,19 +186,19 @@ static void adx_add_streak(const adx_streak *s, const ad_real from[],
 {
     const ad_real *restrict add = from + s->from;
     ad_real *restrict sum = to + s->to;
-    const ptrdiff_t step = s->step;
+    const ptrdiff_t stride = s->stride;
     const ptrdiff_t n = (ptrdiff_t)s->n;
-    if (step == 1 && s->first)
+    if (stride == 1 && s->first)
         memmove(sum, add, s->n * sizeof *sum);
     else if (s->first)
         for (ptrdiff_t i = 0; i < n; i++)
-            sum[i * step] = add[i];
-    else if (step == 1)
+            sum[i * stride] = add[i];
+    else if (stride == 1)
         for (ptrdiff_t i = 0; i < n; i++)
             sum[i] += add[i];
     else
         for (ptrdiff_t i = 0; i < n; i++)
-            sum[i * step] += add[i];
+            sum[i * stride] += add[i];
 }
 
 /* --- plans ---------------------------------------------------------------- */

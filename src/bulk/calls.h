@@ -179,8 +179,8 @@ static ad_status adx_bulk_plain(const adx_bulk *b, const ad_rows x[],
 // Whether n rows of an argument can lie in memory.
 static bool adx_rows_possible(size_t n, const ad_rows *x)
 {
-    size_t step = adx_magnitude(x->step);
-    return !adx_bulk_huge(n, x->size) && !adx_bulk_huge(n, step)
+    size_t stride = adx_magnitude(x->step);
+    return !adx_bulk_huge(n, x->size) && !adx_bulk_huge(n, stride)
         && (x->size == 0 || n == 0 || x->x != NULL);
 }
 

@@ -39,18 +39,18 @@ static ad_column *adx_operand_columns(const adx_bulk *b, const ad_real *of,
             const ad_real *v = of != NULL ? of + s->at + j
                              : adx_strip_of(b, s, 0) + (ptrdiff_t)j * s->unit;
             *to++ = (ad_column){ (ad_real *)(uintptr_t)v,
-                                 of != NULL ? s->next : s->step };
+                                 of != NULL ? s->next : s->stride };
         }
     return to;
 }
 
-// Writes the columns of the results, whose rows are `step` numbers apart.
+// Writes the columns of the results, whose rows are `stride` numbers apart.
 static ad_column *adx_row_columns(const adx_bulk *b, const ad_real *rows,
-                                  size_t step, ad_column *to)
+                                  size_t stride, ad_column *to)
 {
     for (size_t j = 0; j < b->d; j++)
         *to++ = (ad_column){ (ad_real *)(uintptr_t)(rows + j),
-                             (ptrdiff_t)step };
+                             (ptrdiff_t)stride };
     return to;
 }
 
@@ -68,7 +68,7 @@ static ad_status adx_map_in_lanes(const adx_pass *p, const adx_bulk *b,
     }
     if (p->duty == ADX_DUTY_pull) {
         ad_column *w = adx_operand_columns(b, p->dx, dx);
-        adx_row_columns(b, p->dy, p->dy_step, w);
+        adx_row_columns(b, p->dy, p->dy_stride, w);
         return ad_fn_map_vjp(b->fn, b->n, x, w, dx, NULL, left);
     }
     ad_column *dy = adx_operand_columns(b, p->tx, dx);

@@ -20,18 +20,18 @@
 /* --- operands of functions ----------------------------------------------- */
 
 // An argument of the function: where the numbers of each element are. The
-// numbers of element i begin at i*step.
+// numbers of element i begin at i*stride.
 typedef struct adx_strip {
     _Alignas(8)                 // numbers stand behind several
     const ad_real *v;           // in the caller's array; NULL: in the values
                                 // that the statement kept, from `at` on
     ptrdiff_t unit;             // distance from number to number, in ad_real
-    ptrdiff_t step;             // distance from element to element
+    ptrdiff_t stride;           // distance from element to element
     size_t size;                // numbers of an element
     size_t at;                  // index of the operand that is the first number
                                 // of element 0
     ptrdiff_t next;             // from this index to that of element 1
-    bool shared;                // all elements have the same numbers (step 0)
+    bool shared;                // all elements have the same numbers (stride 0)
 } adx_strip;
 
 typedef enum adx_outcome_kind {
@@ -71,7 +71,7 @@ typedef struct adx_bulk {
 static const ad_real *adx_strip_of(const adx_bulk *b, const adx_strip *s,
                                    size_t i)
 {
-    return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->step;
+    return (s->v == NULL ? b->v + s->at : s->v) + (ptrdiff_t)i * s->stride;
 }
 
 // How many parts of `size` elements n elements make, the last part perhaps
@@ -85,8 +85,8 @@ static size_t adx_part_count(size_t n, size_t size)
 // windows is one operand.
 static size_t adx_extent_of(size_t n, const ad_rows *x)
 {
-    size_t step = adx_magnitude(x->step);
-    return step > x->size ? n * x->size : (n - 1) * step + x->size;
+    size_t stride = adx_magnitude(x->step);
+    return stride > x->size ? n * x->size : (n - 1) * stride + x->size;
 }
 
 // Describes an argument: where it is in memory, and which operands it has, from
@@ -94,7 +94,7 @@ static size_t adx_extent_of(size_t n, const ad_rows *x)
 // operands.
 static adx_strip adx_place_source(size_t n, const ad_rows *x, size_t at)
 {
-    adx_strip s = { .unit = ADX_UNIT, .step = x->step * ADX_UNIT,
+    adx_strip s = { .unit = ADX_UNIT, .stride = x->step * ADX_UNIT,
                      .size = x->size, .shared = x->step == 0 };
     bool apart = adx_magnitude(x->step) > x->size;
     s.v = x->size == 0 ? NULL : &x->x->v;
@@ -154,7 +154,7 @@ typedef struct adx_pass {
     ptrdiff_t unit;             // distance from each of these to the next
     ad_real *to;                // results: their values; push: their tangents
     const ad_real *dy;          // pull: adjoints of the results
-    size_t dy_step;             // distance from row to row of dy
+    size_t dy_stride;           // distance from row to row of dy
     ad_real *dx;                // pull: adjoints are added here; of a map to
                                 // those of the operands, else to those of v
     const ad_real *tx;          // push: tangents in the same order as dx
@@ -439,7 +439,7 @@ static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
     const adx_pass *p = r->p;
     size_t d = p->b->d;
     for (size_t i = 0; i < r->rows; i++)
-        memcpy(r->dy + i * d, p->dy + adx_result_row(p, chunk, i) * p->dy_step,
+        memcpy(r->dy + i * d, p->dy + adx_result_row(p, chunk, i) * p->dy_stride,
                d * sizeof *r->dy);
     memset(r->din, 0, r->inputs * sizeof *r->din);
     if (adx_zeros(r->rows * d, r->dy))

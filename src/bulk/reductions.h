@@ -96,7 +96,7 @@ static ad_status adx_fold_pull(adx_bulk *b, const ad_real z[],
         adx_pass p = adx_fold_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_pull;
         p.dy = k + 1 == l.count ? dy : above + l.at[k + 1];
-        p.dy_step = b->d;
+        p.dy_stride = b->d;
         p.dx = k == 0 ? dz : above + l.at[k];
         p.captured = captured;
         status = adx_do_pass(&p);
@@ -184,7 +184,7 @@ static ad_status adx_prefix_pull(adx_bulk *b, const ad_real z[],
         adx_pass p = adx_prefix_pass(b, &l, k, z, 1);
         p.duty = ADX_DUTY_pull;
         p.dy = k == 0 ? dy : adx_level_prefixes(b, &l, k, above);
-        p.dy_step = b->d;
+        p.dy_stride = b->d;
         p.dx = k == 0 ? dz : above + l.at[k];
         if (k < l.count)
             p.before_adj = adx_level_prefixes(b, &l, k + 1, above);

@@ -20,11 +20,11 @@
 static void adx_add_rows(const adx_bulk *b, const ad_real z[], ad_real to[])
 {
     size_t d = b->d;
-    size_t step = b->kind == ADX_BULK_PREFIX ? d : 0;
+    size_t stride = b->kind == ADX_BULK_PREFIX ? d : 0;
     memcpy(to, z, d * sizeof *to);
     for (size_t i = 1; i < b->n; i++)
         for (size_t j = 0; j < d; j++)
-            to[i * step + j] = to[(i - 1) * step + j] + z[i * d + j];
+            to[i * stride + j] = to[(i - 1) * stride + j] + z[i * d + j];
 }
 
 // Computes the values of the combination from rows z, whose numbers are `unit`
@@ -145,7 +145,7 @@ static ad_status adx_pull_by_rows(adx_bulk *b, const ad_real dy[], ad_real dx[],
                                   z + 2 * rows, captured);
     if (status == ADREV_OK && b->f != NULL) {
         const adx_pass p = { .duty = ADX_DUTY_pull, .dy = z + rows,
-                                 .dy_step = b->d, .dx = dx,
+                                 .dy_stride = b->d, .dx = dx,
                                  .captured = captured };
         status = adx_map_all_elements(&p, b);
     }
@@ -168,7 +168,7 @@ static bool adx_bulk_pullback(const void *saved, size_t m, const ad_real dy[],
     if (b.kind != ADX_BULK_MAP && (b.kind != ADX_BULK_REDUCE || b.op != NULL))
         return adx_pull_by_rows(&b, dy, dx, captured) == ADREV_OK;
     const adx_pass p = { .duty = ADX_DUTY_pull, .dy = dy,
-                             .dy_step = b.kind == ADX_BULK_MAP ? b.d : 0,
+                             .dy_stride = b.kind == ADX_BULK_MAP ? b.d : 0,
                              .dx = dx, .captured = captured };
     return adx_map_all_elements(&p, &b) == ADREV_OK;
 }
@@ -240,7 +240,7 @@ static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
         to.source[i] = b->source[i];
         to.source[i].v = NULL;
         to.source[i].unit = 1;
-        to.source[i].step = b->source[i].next;
+        to.source[i].stride = b->source[i].next;
     }
     for (size_t i = 0; i < b->operands; i++)
         to.v[i] = operand[i].v;

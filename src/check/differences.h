@@ -1,8 +1,8 @@
 #pragma once
 
 /* === check/differences ======================================================
- * Finding mistakes. ad_check compares derivatives with differences at many
- * steps. It weighs what it sees against three sizes, so that it neither misses
+ * Finding mistakes. ad_check compares derivatives with differences for many
+ * increments. It weighs what it sees against three sizes, so that it neither misses
  * mistakes nor raises false alarms: the spread of the extrapolated differences,
  * the rounding of f, and the sum of the absolute values of all paths from x to
  * y, which bounds the rounding of the gradient itself. The other tools walk
@@ -18,9 +18,9 @@
 ADX_SELDOM_BEGIN
 
 /* --- differences ------------------------------------------------------------
- * A pass is a series of steps, each a quarter of the one before, and a row for
- * each step. Up to four passes differ in their first step. Steps are powers of
- * 2 in units of the scale of x. Slopes are taken along d, the direction whose
+ * A pass is a series of increments h, each a quarter of the one before, and a
+ * row for each. Up to four passes differ in their first one. Increments are
+ * powers of 2 in units of the scale of x. Slopes are taken along d, the direction whose
  * components are such scales, so all of them have the unit of f.             */
 
 #define ADX_NARROW  (sizeof(ad_real) == 4)
@@ -28,7 +28,7 @@ ADX_SELDOM_BEGIN
 #define ADX_TIGHT   (ADX_NARROW ? ADX_K(0x1p-12) : ADX_K(0x1p-26))
 #define ADX_LOOSE   (ADX_NARROW ? ADX_K(0x1p-6) : ADX_K(0x1p-10))
 #define ADX_SAFETY  8           // of the error estimates
-#define ADX_ROWS    11          // steps in a pass: 2^-3 to 2^-23
+#define ADX_ROWS    11          // increments in a pass: 2^-3 to 2^-23
 #define ADX_PASSES  4
 
 typedef struct adx_row {
@@ -40,7 +40,7 @@ typedef struct adx_row {
     ad_real noise;              // what the rounding of f does to a slope
 } adx_row;
 
-// The values of f at this many steps are cached for the other outputs: more
+// The values of f at this many increments are cached for the other outputs: more
 // than those of one pass.
 #define ADX_CACHED (3 * (size_t)ADX_ROWS)
 
@@ -58,8 +58,8 @@ typedef struct adx_probe {
     ad_real *J;                 // [m*n] gradients
     ad_real *slope;             // [m] forward, along d
     ad_real *cached;            // [ADX_CACHED*m] values; NULL if m is 1
-    ad_real step[ADX_CACHED];   // the step of each of them
-    size_t steps;
+    ad_real tried[ADX_CACHED];  // the increment of each of them
+    size_t tries;
     size_t which;               // the output of the present check, and its
     const ad_real *g;           // [n] gradient
     ad_real y;                  // value
@@ -104,27 +104,27 @@ static void adx_restart(adx_probe *p)
     adx_begin_segment(s->tape, s->segment, &p->mark, s->job, true);
 }
 
-// Whether f has been called with that step; if so, its values are in place i of
-// the cache.
+// Whether f has been called with that increment; if so, its values are in place
+// i of the cache.
 static bool adx_find_cached(const adx_probe *p, ad_real h, size_t *i)
 {
-    for (*i = 0; *i < p->steps; ++*i)
-        if (p->step[*i] == h)
+    for (*i = 0; *i < p->tries; ++*i)
+        if (p->tried[*i] == h)
             return true;
     return false;
 }
 
 static void adx_keep_values(adx_probe *p, ad_real h)
 {
-    if (p->cached == NULL || p->steps == ADX_CACHED)
+    if (p->cached == NULL || p->tries == ADX_CACHED)
         return;
     for (size_t i = 0; i < p->m; i++)
-        p->cached[p->steps * p->m + i] = p->to[i].v;
-    p->step[p->steps++] = h;
+        p->cached[p->tries * p->m + i] = p->to[i].v;
+    p->tried[p->tries++] = h;
 }
 
 // The output at hand of f at x + h d, from the cache if f has been called
-// there. NaN if the step is so small that a component does not move. f is given
+// there. NaN if h is so small that a component does not move. f is given
 // constants, and what it records nevertheless is thrown away.
 static ad_real adx_evaluate(adx_probe *p, ad_real h)
 {
@@ -155,10 +155,10 @@ static ad_real adx_evaluate(adx_probe *p, ad_real h)
     return p->to[p->which].v;
 }
 
-// Adds the row of step h. Its central difference extends the tableau T of
+// Adds the row of h. Its central difference extends the tableau T of
 // Richardson's extrapolation, which holds the last row of k entries: the error
 // of a central difference goes with h^2, so each column gains a factor of 16
-// for a step of a quarter. The slope of the row is the entry that differs least
+// for a quarter of h. The slope of the row is the entry that differs least
 // from its two neighbours, and that difference is its error (Ridders). Returns
 // how many entries T has now.
 static size_t adx_add_row(adx_probe *p, ad_real h, ad_real T[], size_t k)
@@ -239,8 +239,8 @@ static bool adx_agrees(const adx_probe *p, const adx_row *r, ad_real g,
 // Judges by the row with the least error among those that have converged. If g
 // differs from it, there may still be another row that agrees with g and
 // contradicts the best one by more than both errors. Then g is believed,
-// because the best row can be perfectly steady and wrong: where two steps span
-// whole periods of f, or rounding makes two values equal.
+// because the best row can be perfectly steady and wrong: where two increments
+// span whole periods of f, or rounding makes two values equal.
 static ad_verdict adx_judge(adx_probe *p, ad_real g, ad_real paths)
 {
     const adx_row *best = NULL;
@@ -275,12 +275,12 @@ static bool adx_is_between(ad_real x, ad_real low, ad_real high)
 }
 
 // Whether f is bent at x. In a smooth function the difference between the
-// slopes to the right and to the left shrinks with the step, by 4 from row to
-// row. So a and b, which divide this jump in one row by that in the next, are
-// near 4 there, near 1 at a kink, and near 1/4 where f itself jumps. If neither
-// is near 4, there is a kink in two cases: the jump of the slope is larger than
-// the errors; or f jumps, and by much of what it changes at the first step, not
-// by a quantum of its rounding.
+// slopes to the right and to the left shrinks with h, by 4 from row to row. So a
+// and b, which divide this jump in one row by that in the next, are near 4 there,
+// near 1 at a kink, and near 1/4 where f itself jumps. If neither is near 4,
+// there is a kink in two cases: the jump of the slope is larger than the errors;
+// or f jumps, and by much of what it changes in the first row, not by a quantum
+// of its rounding.
 static bool adx_is_bent(const adx_row *first, const adx_row *r)
 {
     ad_real jump = r[0].right - r[0].left;
@@ -300,7 +300,7 @@ static bool adx_is_bent(const adx_row *first, const adx_row *r)
             && adm_fabs(jump) * r->h > ADX_LOOSE * all * first->h);
 }
 
-// Whether a slope grows without bound as the steps shrink.
+// Whether a slope grows without bound as h shrinks.
 static bool adx_steepens(ad_real before, ad_real now)
 {
     return adm_fabs(now) > adm_fabs(before) * 5 / 4;
@@ -311,10 +311,10 @@ static bool adx_steepens(ad_real before, ad_real now)
 static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
                                  ad_real g)
 {
-    ad_real step = now - before;
+    ad_real change = now - before;
     if (!adx_finite(g))
         return adx_steepens(before, now) ? ADREV_KINK : ADREV_DISAGREES;
-    return adm_fabs(now + step / 3 - g) <= 8 * adm_fabs(step) + 64 * noise
+    return adm_fabs(now + change / 3 - g) <= 8 * adm_fabs(change) + 64 * noise
              + ADX_TIGHT * adm_fabs(now) ? ADREV_KINK : ADREV_DISAGREES;
 }
 

@@ -3,10 +3,10 @@
 /* === check/examine ==========================================================
  * ad_check and ad_check_jac: how one direction and one input are examined, and
  * the report. A check makes up to four passes of differences
- * (check/differences), whose steps begin with an eighth of |x| and end where
- * rounding is all that is left. It ends as soon as the gradient is confirmed.
- * Where it is not, the slopes to either side tell a kink, and the errors of the
- * differences tell noise, from a mistake.
+ * (check/differences), whose increments begin with an eighth of |x| and end
+ * where rounding is all that is left. It ends as soon as the gradient is
+ * confirmed. Where it is not, the slopes to either side tell a kink, and the
+ * errors of the differences tell noise, from a mistake.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/walk
  *           sweep/sweep sweep/session check/differences
@@ -17,11 +17,11 @@
 
 ADX_SELDOM_BEGIN
 
-// The first step of a pass, in units of d. Pass 0 begins with an eighth of the
+// The first increment of a pass, in units of d. Pass 0 begins with an eighth of the
 // size of x; pass 1 with an eighth, if x is smaller than 1; pass 2 with a much
-// smaller step; pass 3 with a smaller one still, for an input that is 0. A
+// smaller one; pass 3 with a smaller one still, for an input that is 0. A
 // result of 0 says that the pass is not needed.
-static ad_real adx_first_step(const adx_probe *p, int pass)
+static ad_real adx_first_increment(const adx_probe *p, int pass)
 {
     const ad_real eighth = 1 / (ad_real)8;
     switch (pass) {
@@ -34,7 +34,7 @@ static ad_real adx_first_step(const adx_probe *p, int pass)
 }
 
 // One pass of rows. It ends early only where the gradient is confirmed to many
-// digits, which also undoes a kink that larger steps saw.
+// digits, which also undoes a kink that larger increments saw.
 static ad_verdict adx_examine_pass(adx_probe *p, ad_real h, ad_real g,
                                    bool kinked)
 {
@@ -95,7 +95,7 @@ static ad_real adx_paths(const adx_probe *p)
     return adx_finite(size[p->id]) ? size[p->id] : 0;
 }
 
-// Whether f does not change at any step, but does at a much larger one.
+// Whether f does not change at any increment, but does at a much larger one.
 // Rounding may then hide that it changes here, as in (x + 1e17) - 1e17.
 static bool adx_absorbed(adx_probe *p)
 {
@@ -120,7 +120,7 @@ static ad_real adx_take_inputs(adx_probe *p, size_t first, size_t count)
 
     // Cached values are of the same inputs only.
     if (p->first != first || p->count != count)
-        p->steps = 0;
+        p->tries = 0;
     p->first = first;
     p->count = count;
     p->rows = 0;
@@ -146,7 +146,7 @@ static ad_verdict adx_examine_passes(adx_probe *p, ad_real g)
 {
     ad_verdict verdict = ADREV_NOISY;
     for (int pass = 0; pass < ADX_PASSES && adx_finite(p->y); pass++) {
-        ad_real h = adx_first_step(p, pass);
+        ad_real h = adx_first_increment(p, pass);
         ad_verdict before = verdict;
         const adx_row *by = p->by;
         if (h > 0)
@@ -266,10 +266,10 @@ static void adx_compare_sweeps(adx_probe *p, ad_real forward,
         reverse += adx_absorb(p->g[j], p->d[j]);
     p->first = 0;
     p->count = p->n;
-    ad_real steps = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq
-                                       - p->in));
+    ad_real values = adm_sqrt((ad_real)(adx_live(p->session.tape)->seq
+                                        - p->in));
     ad_real off = adm_fabs(forward - reverse);
-    ad_real allowed = ADX_EPSILON * (64 + steps) * adx_paths(p);
+    ad_real allowed = ADX_EPSILON * (64 + values) * adx_paths(p);
     bool nan = forward != forward && reverse != reverse;
     ad_real gap = off == 0 || nan || forward == reverse ? 0 : off / allowed;
     if (gap != gap)

@@ -167,7 +167,7 @@ typedef struct adx_origin {
 } adx_origin;
 
 // Where instance t reads an argument. Instances with the same array, whose
-// indices differ by the same step, can be in one loop.
+// indices differ by the same stride, can be in one loop.
 static adx_origin adx_origin_of(const adx_writing *k, const adx_looped *f,
                                 const uint32_t t[], uint32_t level, int which)
 {
@@ -225,7 +225,7 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
     uint32_t found[ADX_CUTS_OF_ONE];
     size_t n = 0;
     uint32_t begin = 0;
-    long step = 0;
+    long stride = 0;
     adx_origin before = { 0, 0, false };
     for (uint32_t l = 0; l < f->depth; l++)
         t[l] = l < level ? (b->low[l] + b->high[l]) / 2 : f->count[l] / 2;
@@ -233,7 +233,7 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
         adx_origin now = adx_origin_of(k, f, t, level, which);
         bool other = now.array != before.array;
         uint32_t length = t[level] - begin;
-        bool uneven = length > 1 && now.index - before.index != step;
+        bool uneven = length > 1 && now.index - before.index != stride;
         if (length == 1 && other && now.carried)
             begin = t[level];   // what is carried in may come from anywhere
         else if (length > 0 && (other || uneven)) {
@@ -241,7 +241,7 @@ static void adx_cut_for(const adx_writing *k, const adx_looped *f,
                 return;
             found[n++] = begin = t[level];
         }
-        step = now.index - before.index;
+        stride = now.index - before.index;
         before = now;
     }
     for (size_t i = 0; i < n; i++)
@@ -276,7 +276,7 @@ static adx_cuts adx_find_cuts(const adx_writing *k, uint32_t item,
 
 /* --- indices -------------------------------------------------------------- */
 
-// Numbers that the instances of a block have, one each: base + sum of step[l]
+// Numbers that the instances of a block have, one each: base + sum of stride[l]
 // t[l], plus an element of a table that depends on the loops with `apart`. What
 // stands in the table is no less than 0.
 typedef struct adx_roll_index {
@@ -286,7 +286,7 @@ typedef struct adx_roll_index {
     int which;                  // argument of the statement, or ADX_READS_...
     bool constants;             // indices of the array of constants
     long base;
-    long step[ADX_ROLL_DEPTH];
+    long stride[ADX_ROLL_DEPTH];
     bool apart[ADX_ROLL_DEPTH];
     bool table;                 // there is one: some `apart` is true
     bool walked;                // the table has differences
@@ -320,7 +320,7 @@ static long adx_rest_at(const adx_roll_index *s, const uint32_t t[])
 {
     long rest = adx_stream_at(s, t);
     for (uint32_t l = 0; l < s->leaf->depth; l++)
-        rest -= s->step[l] * ((long)t[l] - (long)s->b->low[l]);
+        rest -= s->stride[l] * ((long)t[l] - (long)s->b->low[l]);
     return rest;
 }
 
@@ -373,8 +373,8 @@ static void adx_find_bounds(adx_roll_index *s)
 }
 
 // The indices that the instances of a box have for an argument. A loop whose
-// index is no sum of steps has its rest in the table; what does not depend on it
-// stays linear.
+// index is no sum of strides has its rest in the table; what does not depend on
+// it stays linear.
 static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
                                       const adx_roll_box *b, int which)
 {
@@ -388,7 +388,7 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
     for (uint32_t l = 0; l < f->depth; l++)
         if (b->high[l] - b->low[l] > 1) {
             t[l]++;
-            s.step[l] = adx_stream_at(&s, t) - s.base;
+            s.stride[l] = adx_stream_at(&s, t) - s.base;
             t[l]--;
         }
     do
@@ -402,11 +402,11 @@ static adx_roll_index adx_roll_stream(const adx_writing *k, const adx_looped *f,
     while (adx_next_instance(f->depth, t, b->low, b->high));
     for (uint32_t l = 0; l < f->depth; l++) {
         s.table = s.table || s.apart[l];
-        s.step[l] = s.apart[l] ? 0 : s.step[l];
+        s.stride[l] = s.apart[l] ? 0 : s.stride[l];
     }
     adx_find_bounds(&s);
     for (uint32_t l = 0; l < f->depth; l++)
-        s.base -= s.step[l] * (long)b->low[l];
+        s.base -= s.stride[l] * (long)b->low[l];
     return s;
 }
 
@@ -550,9 +550,9 @@ static void adx_say_stream(const adx_roll_index *s, char before)
     bool first = !s->table;
     long base = s->table ? s->least : s->base;
     for (uint32_t l = 0; s->table && l < s->leaf->depth; l++)
-        base -= s->step[l] * (long)s->b->low[l];
+        base -= s->stride[l] * (long)s->b->low[l];
     uint32_t begin = 0;
-    while (begin + 1 < s->leaf->depth && s->step[begin] == 0)
+    while (begin + 1 < s->leaf->depth && s->stride[begin] == 0)
         begin++;
     if (s->walked) {
         adx_say(text, "w");
@@ -561,18 +561,18 @@ static void adx_say_stream(const adx_roll_index *s, char before)
     }
     if (s->table)
         adx_say_from_table(s, before);
-    else if (s->step[begin] < 0 && base > 0) {      // 9 - i, not -i + 9
+    else if (s->stride[begin] < 0 && base > 0) {    // 9 - i, not -i + 9
         adx_say(text, "%ld", base);
         first = false;
         base = 0;
     }
     for (uint32_t l = begin; l < s->leaf->depth; l++) {
-        if (s->step[l] == 0)
+        if (s->stride[l] == 0)
             continue;
-        adx_say(text, s->step[l] < 0 ? first ? "-" : " - "
-                                     : first ? "" : " + ");
-        if (s->step[l] != 1 && s->step[l] != -1)
-            adx_say(text, "%ld*", s->step[l] < 0 ? -s->step[l] : s->step[l]);
+        adx_say(text, s->stride[l] < 0 ? first ? "-" : " - "
+                                       : first ? "" : " + ");
+        if (s->stride[l] != 1 && s->stride[l] != -1)
+            adx_say(text, "%ld*", labs(s->stride[l]));
         adx_say(text, "%s", adx_loop_name[l]);
         first = false;
     }

@@ -52,7 +52,7 @@ static void adx_say_entry(adx_initialiser *l, long value)
                 value < 0 ? -value : value);
 }
 
-static long adx_list_step(const adx_initialiser *l, const adx_item *loop)
+static long adx_list_stride(const adx_initialiser *l, const adx_item *loop)
 {
     return (long)l->v[loop->first + loop->entries / loop->count]
          - (long)l->v[loop->first];
@@ -85,7 +85,7 @@ static void adx_call_macro(adx_initialiser *l, const adx_item *loop,
                     (unsigned long)power);
             adx_say_entry(l, value);
             adx_say(l->t, ")");
-            value += (long)power * adx_list_step(l, loop);
+            value += (long)power * adx_list_stride(l, loop);
         }
 }
 

@@ -121,12 +121,12 @@ static void adx_say_kept(const adx_instance *s)
     adx_open_element(s->k->text, "work");
     bool first = true;
     for (uint32_t l = 0; f->all && l < f->depth; l++) {
-        unsigned long step = 1;
+        unsigned long stride = 1;
         for (uint32_t inner = l + 1; inner < f->depth; inner++)
-            step *= f->count[inner];
+            stride *= f->count[inner];
         adx_say(s->k->text, first ? "" : " + ");
-        if (step > 1)
-            adx_say(s->k->text, "%lu*", step);
+        if (stride > 1)
+            adx_say(s->k->text, "%lu*", stride);
         adx_say(s->k->text, "%s", adx_loop_name[l]);
         first = false;
     }

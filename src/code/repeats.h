@@ -48,11 +48,11 @@ typedef struct adx_item {
 } adx_item;
 
 // A statement in loops. Its instance at t[] is entry first + sum of t[l]
-// step[l]; instances are counted in their order.
+// stride[l]; instances are counted in their order.
 typedef struct adx_looped {
     uint32_t depth;
     uint32_t loop[ADX_ROLL_DEPTH];  // items, the outermost first
-    uint32_t step[ADX_ROLL_DEPTH];  // of the entry, for each loop
+    uint32_t stride[ADX_ROLL_DEPTH];  // of the entry, for each loop
     uint32_t count[ADX_ROLL_DEPTH]; // iterations of each loop
     uint32_t first;             // entry of the first instance
     uint32_t instances;         // the product of the counts
@@ -577,7 +577,7 @@ static uint32_t adx_entry_at(const adx_looped *leaf, const uint32_t t[])
 {
     uint32_t at = leaf->first;
     for (uint32_t l = 0; l < leaf->depth; l++)
-        at += t[l] * leaf->step[l];
+        at += t[l] * leaf->stride[l];
     return at;
 }
 
@@ -618,7 +618,7 @@ static void adx_make_leaves(const ad_allocator *a, adx_rolled *r, uint32_t item,
     if (s->count > 1) {
         leaf.loop[leaf.depth] = item;
         leaf.count[leaf.depth] = s->count;
-        leaf.step[leaf.depth] = s->entries / s->count;
+        leaf.stride[leaf.depth] = s->entries / s->count;
         leaf.depth++;
         leaf.instances *= s->count;
         r->written++;

@@ -220,7 +220,7 @@ typedef struct adx_picked {
     const uint32_t *number;     // [n] of the list
     size_t n;
     const char *array;          // NULL: the first one stands in none
-    long first, step;           // index in the array, and how much is added to
+    long first, stride;         // index in the array, and how much is added to
                                 // it from number to number
     bool even;                  // they are evenly spaced
     bool narrow;                // places fit into 16 bits
@@ -237,8 +237,8 @@ static adx_picked adx_find_run(const adx_writing *k, const uint32_t number[],
     for (; r.array != NULL && r.n < most
            && adx_array_with(k, number[r.n], &at) == r.array; r.n++) {
         if (r.n == 1)
-            r.step = at - before;
-        r.even = r.even && (r.n == 0 || at - before == r.step);
+            r.stride = at - before;
+        r.even = r.even && (r.n == 0 || at - before == r.stride);
         r.narrow = r.narrow && at <= 0xffff;
         before = at;
     }
@@ -273,7 +273,7 @@ static void adx_say_picked(adx_writing *k, const adx_node *s, size_t begin,
     adx_say(t, " + %lu + i%s = ", (unsigned long)begin, adx_close_element(t));
     adx_open_element(t, r->array);
     if (r->even)
-        adx_say(t, "%ld + %ld*i", r->first, r->step);
+        adx_say(t, "%ld + %ld*i", r->first, r->stride);
     else
         adx_say(t, "place[i]");
     adx_say(t, "%s;\n    }\n", adx_close_element(t));

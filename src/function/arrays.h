@@ -19,7 +19,7 @@
 // far each is from the one before.
 typedef struct adx_stream {
     const ad_real *v;
-    ptrdiff_t step;
+    ptrdiff_t stride;
 } adx_stream;
 
 typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
@@ -39,10 +39,10 @@ typedef void adx_map_fn(size_t n, ad_real r[restrict], adx_stream a,
     static void adx_map_##name(size_t n, ad_real r[restrict], adx_stream a, \
                                adx_stream b, adx_stream c)                  \
     {                                                                       \
-        if (a.step == 1 && b.step == 1 && c.step == 1) {                    \
+        if (a.stride == 1 && b.stride == 1 && c.stride == 1) {              \
             ADX_LOOP(value, 1, 1, 1)                                        \
         } else {                                                            \
-            ADX_LOOP(value, a.step, b.step, c.step)                         \
+            ADX_LOOP(value, a.stride, b.stride, c.stride)                   \
         }                                                                   \
     }
 #define ADX_STEP(name, ...) ADX_MAP(name, adx_f_##name(x))

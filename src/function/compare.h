@@ -128,13 +128,13 @@ static void adx_move_nearby(const adx_nearby *c, ad_real part)
     uint32_t random = 1;
     for (size_t i = 0; i < c->p->inputs; i++) {
         random = random * 1664525u + 1013904223u;
-        ad_real step = c->x[i] == 0 ? part : part * c->x[i];
-        c->near[i] = c->x[i] + (random >> 31 && c->x[i] != 0 ? -step : step);
+        ad_real by = c->x[i] == 0 ? part : part * c->x[i];
+        c->near[i] = c->x[i] + (random >> 31 && c->x[i] != 0 ? -by : by);
     }
 }
 
 // Finds a nearby point where all guards pass and all results are finite; large
-// steps are tried first. False: none of the points tried is one.
+// moves are tried first. False: none of the points tried is one.
 static bool adx_find_nearby(const adx_nearby *c)
 {
     static const double part[] = { 0x1p-3, 0x1p-7, 0x1p-13 };

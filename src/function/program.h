@@ -164,7 +164,7 @@ typedef struct adx_node {
 } adx_node;
 
 // A range: element (i, j) of a matrix is number base + i*rs + j*cs. A vector is
-// one row, with step cs. Where cs is 0, one number stands for all of a row.
+// one row, with stride cs. Where cs is 0, one number stands for all of a row.
 typedef struct adx_numbers {
     uint32_t base;
     int32_t rs;

@@ -230,21 +230,21 @@ static ad_status adx_mpi_tree(ad_mpi *c, ad_status mine, uint64_t print,
 {
     adx_mpi_word word = { .epoch = c->epoch, .status = (uint64_t)mine,
                           .print = print };
-    int step = 1;
-    for (; (c->rank & step) == 0 && step < c->size; step *= 2)
-        if (c->rank + step < c->size) {
-            adx_mpi_word other = adx_mpi_await_word(c, c->rank + step,
+    int stride = 1;
+    for (; (c->rank & stride) == 0 && stride < c->size; stride *= 2)
+        if (c->rank + stride < c->size) {
+            adx_mpi_word other = adx_mpi_await_word(c, c->rank + stride,
                                                     ADX_MPI_TREE);
             word.status = adx_mpi_worse(word.status, other.status);
             word.sent |= other.sent | (other.print != print);
         }
     if (c->rank != 0 && !c->broken) {
-        adx_mpi_pass(c, c->rank - step, word);
-        word = adx_mpi_await_word(c, c->rank - step, ADX_MPI_TREE);
+        adx_mpi_pass(c, c->rank - stride, word);
+        word = adx_mpi_await_word(c, c->rank - stride, ADX_MPI_TREE);
     }
-    for (step /= 2; step > 0 && !c->broken; step /= 2)
-        if (c->rank + step < c->size)
-            adx_mpi_pass(c, c->rank + step, word);
+    for (stride /= 2; stride > 0 && !c->broken; stride /= 2)
+        if (c->rank + stride < c->size)
+            adx_mpi_pass(c, c->rank + stride, word);
     *differ = word.sent != 0 && word.status == ADREV_OK;
     return c->broken ? ADREV_EREMOTE
          : *differ ? ADREV_ESHAPE : (ad_status)word.status;

@@ -184,10 +184,10 @@ static adx_mpi_place adx_mpi_place_of(ad_mpi *c, adx_mpi_kind kind, int root)
     return p;
 }
 
-// The rank `step` below this one; -1: there is none.
-static int adx_mpi_below(const adx_mpi_place *p, int step)
+// The rank `stride` below this one; -1: there is none.
+static int adx_mpi_below(const adx_mpi_place *p, int stride)
 {
-    int r = p->from_root + step;
+    int r = p->from_root + stride;
     return r < p->c->size ? (r + p->root) % p->c->size : -1;
 }
 
@@ -214,8 +214,8 @@ static bool adx_mpi_down(const adx_mpi_place *p, size_t n, ad_real v[])
 {
     if (p->from_root != 0 && !adx_mpi_get(p, adx_mpi_above(p), n, v))
         return false;
-    for (int step = p->bit / 2; step > 0; step /= 2) {
-        int to = adx_mpi_below(p, step);
+    for (int stride = p->bit / 2; stride > 0; stride /= 2) {
+        int to = adx_mpi_below(p, stride);
         if (to >= 0 && !adx_mpi_give(p, to, n, v))
             return false;
     }
@@ -228,8 +228,8 @@ typedef void adx_mpi_combine(size_t n, ad_real v[], const ad_real w[]);
 static bool adx_mpi_up(const adx_mpi_place *p, size_t n, ad_real v[],
                        adx_mpi_combine *combine)
 {
-    for (int step = 1; step < p->bit; step *= 2) {
-        int from = adx_mpi_below(p, step);
+    for (int stride = 1; stride < p->bit; stride *= 2) {
+        int from = adx_mpi_below(p, stride);
         if (from < 0)
             continue;
         ad_real *room = adx_mpi_room(p->c, n + 1);

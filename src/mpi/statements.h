@@ -289,17 +289,17 @@ static int adx_mpi_id_tag(const ad_mpi *c, uint32_t id)
     return ADX_MPI_BY_ID + (int)(id % c->id_tags);
 }
 
-// Sends `n` numbers of each of k rows, which are `step` apart.
+// Sends `n` numbers of each of k rows, which are `stride` apart.
 static bool adx_mpi_send_rows(const adx_mpi_exchange *s, int to, uint32_t id,
                               size_t k, size_t n, const ad_real v[],
-                              size_t step)
+                              size_t stride)
 {
     adx_mpi_parcel *p;
     ad_real *at = adx_mpi_outgoing(s->c, k * n, &p);
     if (at == NULL)
         return false;
     for (size_t r = 0; n > 0 && r < k; r++)
-        memcpy(at + r * n, v + r * step, n * sizeof *v);
+        memcpy(at + r * n, v + r * stride, n * sizeof *v);
     return adx_mpi_post(s->c, p, to, adx_mpi_id_tag(s->c, id), s->kind, id);
 }
 

@@ -63,14 +63,14 @@ static bool adx_mpi_take_row(ad_mpi *c, adx_mpi_row *row, int from, int to)
 // Sends a vector from rank 0 to all others, down a binomial tree.
 static bool adx_mpi_spread(ad_mpi *c, size_t n, ad_real v[])
 {
-    int step = 1;
-    while ((c->rank & step) == 0 && step < c->size)
-        step *= 2;
-    if (c->rank != 0 && !adx_mpi_receive_sum(c, c->rank - step, n, v))
+    int stride = 1;
+    while ((c->rank & stride) == 0 && stride < c->size)
+        stride *= 2;
+    if (c->rank != 0 && !adx_mpi_receive_sum(c, c->rank - stride, n, v))
         return false;
-    for (step /= 2; step > 0; step /= 2)
-        if (c->rank + step < c->size
-            && !adx_mpi_send_sum(c, c->rank + step, n, v))
+    for (stride /= 2; stride > 0; stride /= 2)
+        if (c->rank + stride < c->size
+            && !adx_mpi_send_sum(c, c->rank + stride, n, v))
             return false;
     return true;
 }
@@ -79,15 +79,15 @@ static bool adx_mpi_spread(ad_mpi *c, size_t n, ad_real v[])
 // own to the left.
 static bool adx_mpi_sum_by_tree(ad_mpi *c, adx_mpi_row *row)
 {
-    int step = 1;
-    for (; (c->rank & step) == 0 && step < c->size; step *= 2) {
-        int from = c->rank + step;
-        int to = from + step < c->size ? from + step : c->size;
+    int stride = 1;
+    for (; (c->rank & stride) == 0 && stride < c->size; stride *= 2) {
+        int from = c->rank + stride;
+        int to = from + stride < c->size ? from + stride : c->size;
         if (from < c->size && !adx_mpi_take_row(c, row, from, to))
             return false;
     }
     return c->rank == 0
-        || adx_mpi_send_row(c, c->rank - step, row, 0, row->length);
+        || adx_mpi_send_row(c, c->rank - stride, row, 0, row->length);
 }
 
 // The numbers of slice r: *from to *to - 1.

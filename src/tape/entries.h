@@ -280,11 +280,11 @@ ADX_API void (ad_inputs)(size_t n, const ad_real x[], ad_rev out[])
         adx_name_run(n, x, out, adx_compound(job, first));
         return;
     }
-    const size_t step = first != 0;
+    const size_t stride = first != 0;
     for (; n > 0; n--, x++, out++) {    // few: without a call (mul)
         ADX_OPAQUE(out);
         adx_name(out, *x, adx_compound(job, first));
-        first += step;
+        first += stride;
     }
 }
 

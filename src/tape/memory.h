@@ -296,9 +296,9 @@ static inline size_t adx_size_times(size_t a, size_t b)
     return !half && b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 
-static inline size_t adx_magnitude(ptrdiff_t step)
+static inline size_t adx_magnitude(ptrdiff_t stride)
 {
-    return step < 0 ? 0 - (size_t)step : (size_t)step;
+    return stride < 0 ? 0 - (size_t)stride : (size_t)stride;
 }
 
 // The most elements of an array. At most 64 bytes are stored for each element,

@@ -480,7 +480,7 @@ static void adx_add_pair(adx_pairing *p, adx_target to, const adx_set *s,
 static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
 {
     const adx_access none = { 0, 0 };
-    uint32_t one = p->path->step[subset].one;
+    uint32_t one = p->path->way[subset].one;
     uint64_t after = adx_path_after(p->path, subset);
     uint64_t at = adx_path_vars(p->path, subset);
     adx_access x = none;
@@ -527,7 +527,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
     if (!adx_covers(p.set, s))
         return false;
     uint32_t whole = adx_path_whole(path);
-    uint32_t one = path->step[whole].one;
+    uint32_t one = path->way[whole].one;
     adx_access x = adx_pair_up(&p, one);
     adx_access y = adx_pair_up(&p, whole & ~one);
     if (adx_is_lowering(k))

@@ -24,10 +24,10 @@
 #define ADX_LOOKED_UP_MOST 8
 
 // A form along the strip: `rest` at its variable's value 0, and so much more
-// for each step of it, and for what maps give.
+// for each step along it, and for what maps give.
 typedef struct adx_gather_form {
     adx_sparse_form rest;
-    int64_t step;
+    int64_t stride;
     uint32_t n;
     uint32_t *of;               // which lookup
     int64_t *k;
@@ -110,7 +110,7 @@ static bool adx_make_gather_form(adx_arena *a, const adx_nest *nest,
             to->rest.var[to->rest.n] = var;
             to->rest.k[to->rest.n++] = from->k[i];
         } else if (level == g->level)
-            to->step = from->k[i];
+            to->stride = from->k[i];
         else if (nest->level[level].kind == ADX_LEVEL_VALUE) {
             int64_t k = from->k[i] * nest->level[level].k;
             if (!adx_add_lookup(a, nest, var, g))
@@ -185,14 +185,14 @@ typedef struct adx_gathering {
 static bool adx_has_even_places(const adx_gathering *s,
                                 const adx_gather_form *f)
 {
-    return f->n == 0 && (s->list == NULL || f->step == 0);
+    return f->n == 0 && (s->list == NULL || f->stride == 0);
 }
 
 // Returns the place of a form's number at the first point of the strip.
 static int64_t adx_first_place(const adx_gathering *s, const adx_gather_form *f)
 {
     return adx_sparse_at(&f->rest, s->x)
-         + (s->list == NULL ? f->step * s->first : 0);
+         + (s->list == NULL ? f->stride * s->first : 0);
 }
 
 // Computes at[i] += k*given[i]; a k of 1 takes no product.
@@ -208,17 +208,17 @@ static void adx_gather_places(const adx_gathering *s, const adx_gather_form *f,
                               int64_t at[])
 {
     int64_t first = adx_first_place(s, f);
-    int64_t step = f->step;
+    int64_t stride = f->stride;
     int64_t n = s->n;
-    if (step == 0)
+    if (stride == 0)
         for (int64_t i = 0; i < n; i++)
             at[i] = first;
     else if (s->list == NULL)
         for (int64_t i = 0; i < n; i++)
-            at[i] = first + step * i;
+            at[i] = first + stride * i;
     else
         for (int64_t i = 0; i < n; i++)
-            at[i] = first + step * s->list[i * s->every];
+            at[i] = first + stride * s->list[i * s->every];
     for (uint32_t j = 0; j < f->n; j++)
         if (f->k[j] == 1)
             adx_add_given(n, 1, s->given[f->of[j]], at);
@@ -233,7 +233,7 @@ static void adx_ask_maps(adx_gathering *s)
     for (uint32_t j = 0; j < s->g->lookups; j++) {
         const adx_gather_form *f = &s->g->lookup[j].argument;
         const int32_t *value = s->g->lookup[j].table->value;
-        bool next = adx_has_even_places(s, f) && f->step == 1;
+        bool next = adx_has_even_places(s, f) && f->stride == 1;
         s->given[j] = next ? value + adx_first_place(s, f) : s->room[j];
         if (next)
             continue;
@@ -248,13 +248,13 @@ static void adx_ask_maps(adx_gathering *s)
 static const ad_real *adx_gather_numbers(const adx_gathering *s,
                                          const adx_gather_form *f,
                                          const ad_real *from, ad_real room[],
-                                         int64_t *step)
+                                         int64_t *stride)
 {
     int64_t at[ADX_GATHER_MOST];
-    *step = f->step;
+    *stride = f->stride;
     if (adx_has_even_places(s, f))
         return from + adx_first_place(s, f);
-    *step = 1;
+    *stride = 1;
     adx_gather_places(s, f, at);
     for (int64_t i = 0; i < s->n; i++)
         room[i] = from[at[i]];

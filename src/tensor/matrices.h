@@ -116,27 +116,27 @@ enum { ADX_UNPACKED_MOST = 32768 };
 // Packs `width` numbers for each of k, the next one `along` further; beyond
 // `count` zeros.
 ADX_INLINE void adx_pack_strip(int width, int64_t count, int64_t k,
-                               const ad_real *from, int64_t step,
+                               const ad_real *from, int64_t stride,
                                int64_t along, ad_real *restrict to)
 {
     for (; count >= width && k > 0; k--, from += along, to += width)
         for (int i = 0; i < width; i++)
-            to[i] = from[i * step];
+            to[i] = from[i * stride];
     for (; k > 0; k--, from += along, to += width)
         for (int i = 0; i < width; i++)
-            to[i] = i < count ? from[i * step] : 0;
+            to[i] = i < count ? from[i * stride] : 0;
 }
 
 // Packs all strips of a panel, each for `width` rows or columns.
 ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
-                               const ad_real *from, int64_t step,
+                               const ad_real *from, int64_t stride,
                                int64_t along, ad_real scale, ad_real *to)
 {
-    for (; count > 0; count -= width, from += width * step, to += width * k) {
-        if (step == 1)
+    for (; count > 0; count -= width, from += width * stride, to += width * k) {
+        if (stride == 1)
             adx_pack_strip(width, count, k, from, 1, along, to);
         else
-            adx_pack_strip(width, count, k, from, step, along, to);
+            adx_pack_strip(width, count, k, from, stride, along, to);
         for (int64_t i = 0; scale != 1 && i < width * k; i++)
             to[i] = scale * to[i];
     }
@@ -144,18 +144,18 @@ ADX_INLINE void adx_pack_panel(int width, int64_t count, int64_t k,
 
 // Packs a panel of A.
 static void adx_pack_rows(int64_t count, int64_t k, const ad_real *from,
-                          int64_t step, int64_t along, ad_real scale,
+                          int64_t stride, int64_t along, ad_real scale,
                           ad_real *to)
 {
-    adx_pack_panel(ADX_TILE_M, count, k, from, step, along, scale, to);
+    adx_pack_panel(ADX_TILE_M, count, k, from, stride, along, scale, to);
 }
 
 // Packs a panel of B.
 static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
-                             int64_t step, int64_t along, ad_real scale,
+                             int64_t stride, int64_t along, ad_real scale,
                              ad_real *to)
 {
-    adx_pack_panel(ADX_TILE_N, count, k, from, step, along, scale, to);
+    adx_pack_panel(ADX_TILE_N, count, k, from, stride, along, scale, to);
 }
 
 /* --- tiles ---------------------------------------------------------------- */
@@ -165,13 +165,13 @@ static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
 #define ADX_WIDE_AT(at) (*(adx_wide *)(at))
 #define ADX_CONST_WIDE(at) (*(const adx_wide *)(at))
 #define ADX_TILE_LOAD(r)                                                    \
-    adx_wide sum##r##0 = ADX_WIDE_AT(c + r * step);                         \
-    adx_wide sum##r##1 = ADX_WIDE_AT(c + r * step + ADX_WIDE);              \
-    adx_wide sum##r##2 = ADX_WIDE_AT(c + r * step + 2 * ADX_WIDE);
+    adx_wide sum##r##0 = ADX_WIDE_AT(c + r * stride);                       \
+    adx_wide sum##r##1 = ADX_WIDE_AT(c + r * stride + ADX_WIDE);            \
+    adx_wide sum##r##2 = ADX_WIDE_AT(c + r * stride + 2 * ADX_WIDE);
 #define ADX_TILE_STORE(r)                                                   \
-    ADX_WIDE_AT(c + r * step) = sum##r##0;                                  \
-    ADX_WIDE_AT(c + r * step + ADX_WIDE) = sum##r##1;                       \
-    ADX_WIDE_AT(c + r * step + 2 * ADX_WIDE) = sum##r##2;
+    ADX_WIDE_AT(c + r * stride) = sum##r##0;                                \
+    ADX_WIDE_AT(c + r * stride + ADX_WIDE) = sum##r##1;                     \
+    ADX_WIDE_AT(c + r * stride + 2 * ADX_WIDE) = sum##r##2;
 #define ADX_TILE_ADD(r)                                                     \
     {                                                                       \
         const adx_wide x = a[r * row] - none;                               \
@@ -190,12 +190,12 @@ static void adx_pack_columns(int64_t count, int64_t k, const ad_real *from,
         ADX_WIDE_FMA(x, y2, sum##r##2);                                     \
     }
 
-// A tile of C, whose rows are `step` apart, += a strip of A times one of B.
+// A tile of C, whose rows are `stride` apart, += a strip of A times one of B.
 // Numbers of A are `row` and `column` apart, rows of B `next`.
 #define ADX_DEFINE_TILE(name, DO)                                           \
     static void name(int64_t k, const ad_real *restrict a, int64_t row,     \
                      int64_t column, const ad_real *restrict b,             \
-                     int64_t next, ad_real *restrict c, int64_t step)       \
+                     int64_t next, ad_real *restrict c, int64_t stride)     \
     {                                                                       \
         const adx_wide none = { 0 };                                        \
         ADX_TILE_ROWS(ADX_TILE_LOAD)                                        \
@@ -216,43 +216,44 @@ ADX_DEFINE_TILE(adx_fuse_tile, ADX_TILE_FUSE)
 // Adds to a tile where there are no vectors, one product after the other.
 static void adx_add_tile(int64_t k, const ad_real *restrict a, int64_t row,
                          int64_t column, const ad_real *restrict b,
-                         int64_t next, ad_real *restrict c, int64_t step)
+                         int64_t next, ad_real *restrict c, int64_t stride)
 {
     for (; k > 0; k--, a += column, b += next)
         for (int i = 0; i < ADX_TILE_M; i++)
             for (int j = 0; j < ADX_TILE_N; j++)
-                c[i * step + j] = adx_tensor_more(c[i * step + j],
+                c[i * stride + j] = adx_tensor_more(c[i * stride + j],
                                                   a[i * row] * b[j]);
 }
 
 // Adds to a tile where there are no vectors, by fused multiplications.
 static void adx_fuse_tile(int64_t k, const ad_real *restrict a, int64_t row,
                           int64_t column, const ad_real *restrict b,
-                          int64_t next, ad_real *restrict c, int64_t step)
+                          int64_t next, ad_real *restrict c, int64_t stride)
 {
     for (; k > 0; k--, a += column, b += next)
         for (int i = 0; i < ADX_TILE_M; i++)
             for (int j = 0; j < ADX_TILE_N; j++)
-                c[i * step + j] = adm_fma(a[i * row], b[j], c[i * step + j]);
+                c[i * stride + j] = adm_fma(a[i * row], b[j],
+                                            c[i * stride + j]);
 }
 
 #endif
 
 // Rows of A, or columns of B, for a tile: packed, or where they lie. The next
-// one is `step` further, numbers of the sum `along`.
+// one is `stride` further, numbers of the sum `along`.
 typedef struct adx_matrix_strip {
     const ad_real *at;
-    int64_t step;
+    int64_t stride;
     int64_t along;
 } adx_matrix_strip;
 
 static void adx_run_tile(bool fused, int64_t k, adx_matrix_strip a,
-                         adx_matrix_strip b, ad_real *c, int64_t step)
+                         adx_matrix_strip b, ad_real *c, int64_t stride)
 {
     if (fused)
-        adx_fuse_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
+        adx_fuse_tile(k, a.at, a.stride, a.along, b.at, b.along, c, stride);
     else
-        adx_add_tile(k, a.at, a.step, a.along, b.at, b.along, c, step);
+        adx_add_tile(k, a.at, a.stride, a.along, b.at, b.along, c, stride);
 }
 
 // Adds to a tile at the edge of C, or one whose numbers do not lie side by
@@ -278,7 +279,7 @@ typedef struct adx_matrix_side {
     int64_t count;
     int64_t tile;               // of them
     const ad_real *from;
-    int64_t step, along;        // as those of a strip
+    int64_t stride, along;      // as those of a strip
     ad_real scale;
     bool all;                   // are packed; else those of the last tile, if
                                 // there are less than it has
@@ -290,7 +291,7 @@ static adx_matrix_strip adx_side_strip(const adx_matrix_side *s, int64_t k,
                                        int64_t i)
 {
     const adx_matrix_strip packed = { s->packed + i * k, 1, s->tile };
-    const adx_matrix_strip in_place = { s->from + i * s->step, s->step,
+    const adx_matrix_strip in_place = { s->from + i * s->stride, s->stride,
                                         s->along };
     return s->all || s->count - i < s->tile ? packed : in_place;
 }
@@ -300,10 +301,10 @@ static void adx_pack_side(adx_matrix_side *s, int64_t k)
 {
     bool rows = s->tile == ADX_TILE_M;
     s->all = s->scale != 1 || s->count * k > ADX_UNPACKED_MOST
-          || (!rows && s->step != 1);
+          || (!rows && s->stride != 1);
     int64_t i = s->all ? 0 : s->count / s->tile * s->tile;
     (rows ? adx_pack_rows : adx_pack_columns)(
-        s->count - i, k, s->from + i * s->step, s->step, s->along, s->scale,
+        s->count - i, k, s->from + i * s->stride, s->stride, s->along, s->scale,
         s->packed + i * k);
 }
 
@@ -395,7 +396,7 @@ static void adx_run_matrix_product(const adx_matrix_product *p, ad_real *panel)
 typedef struct adx_matrix_loop {
     uint32_t var;
     int64_t n;
-    int64_t step[3];
+    int64_t stride[3];
 } adx_matrix_loop;
 
 typedef struct adx_matrices {
@@ -504,7 +505,7 @@ static bool adx_add_matrix_loops(ad_tensor *t, const adx_matrix_forms *f,
         for (int i = 0; i < 3; i++) {
             to->first[i] += f->form[i][1 + v] * f->set->low[v];
             if (!inside)
-                loop->step[i] = f->form[i][1 + v];
+                loop->stride[i] = f->form[i][1 + v];
         }
         if (!inside) {
             loop->var = v;
@@ -670,8 +671,8 @@ static void adx_run_matrix_loop(const adx_matrix_walk *w, uint32_t loop,
         bool part = l->var == w->part.var;
         int64_t end = part ? w->part.from + w->part.n : l->n;
         for (int64_t i = part ? w->part.from : 0; i < end; i++)
-            adx_run_matrix_loop(w, loop + 1, c + i * l->step[0],
-                                a + i * l->step[1], b + i * l->step[2]);
+            adx_run_matrix_loop(w, loop + 1, c + i * l->stride[0],
+                                a + i * l->stride[1], b + i * l->stride[2]);
         return;
     }
     adx_matrix_product p = adx_product_at(w, c, a, b);

@@ -19,11 +19,11 @@ ADX_SELDOM_BEGIN
 #define ADX_PATH_MOST 10        /* factors; 3^10 pairs of subsets */
 
 // The cheapest way to the product of a subset of the factors.
-typedef struct adx_path_step {
+typedef struct adx_path_way {
     double muls;
     double all;                 // operations
     uint32_t one;               // of the two subsets that are multiplied last
-} adx_path_step;
+} adx_path_way;
 
 // A set of variables is a number, with a bit for each that is not gone.
 typedef struct adx_product_path {
@@ -33,7 +33,7 @@ typedef struct adx_product_path {
     uint64_t live;              // all
     uint32_t vars;
     double extent[64];
-    adx_path_step *step;        // of each subset
+    adx_path_way *way;          // of each subset
 } adx_product_path;
 
 // Returns how many points a box of variables has.
@@ -79,9 +79,9 @@ static uint64_t adx_path_at(const adx_product_path *p, uint32_t one,
          | ((one | other) == adx_path_whole(p) ? p->written | none : 0);
 }
 
-// Whether a step takes fewer multiplications, or as many and fewer operations
+// whether a way takes fewer multiplications, or as many and fewer operations
 // in all.
-static bool adx_is_cheaper(const adx_path_step *one, const adx_path_step *other)
+static bool adx_is_cheaper(const adx_path_way *one, const adx_path_way *other)
 {
     return one->muls < other->muls
         || (one->muls == other->muls && one->all < other->all);
@@ -89,9 +89,9 @@ static bool adx_is_cheaper(const adx_path_step *one, const adx_path_step *other)
 
 // Finds the cheapest way to compute the product of a subset of the factors: the
 // best of all divisions into two smaller subsets, whose ways are known.
-static void adx_find_step(adx_product_path *p, uint32_t subset)
+static void adx_find_way(adx_product_path *p, uint32_t subset)
 {
-    adx_path_step best = { 1e300, 1e300, 0 };
+    adx_path_way best = { 1e300, 1e300, 0 };
     bool whole = subset == adx_path_whole(p);
     double result = adx_path_points(p, whole ? p->written
                                              : adx_path_after(p, subset));
@@ -106,14 +106,14 @@ static void adx_find_step(adx_product_path *p, uint32_t subset)
         if (one < other)
             continue;
         double points = adx_path_points(p, adx_path_at(p, one, other));
-        const adx_path_step to = {
-            p->step[one].muls + p->step[other].muls + points,
-            p->step[one].all + p->step[other].all + 2 * points - result, one
+        const adx_path_way to = {
+            p->way[one].muls + p->way[other].muls + points,
+            p->way[one].all + p->way[other].all + 2 * points - result, one
         };
         if (adx_is_cheaper(&to, &best))
             best = to;
     }
-    p->step[subset] = best;
+    p->way[subset] = best;
 }
 
 // Returns the cost as the text has it: one factor after the other, then all
@@ -136,11 +136,11 @@ static bool adx_find_path(adx_arena *a, adx_product_path *p)
         differ = differ || p->has[i] != p->live;
     if (!differ)
         return false;
-    p->step = ADX_GET(a, (size_t)1 << p->factors, adx_path_step);
-    for (uint32_t s = 1; p->step != NULL && s <= adx_path_whole(p); s++)
-        adx_find_step(p, s);
-    return p->step != NULL
-        && p->step[adx_path_whole(p)].all < adx_written_cost(p);
+    p->way = ADX_GET(a, (size_t)1 << p->factors, adx_path_way);
+    for (uint32_t s = 1; p->way != NULL && s <= adx_path_whole(p); s++)
+        adx_find_way(p, s);
+    return p->way != NULL
+        && p->way[adx_path_whole(p)].all < adx_written_cost(p);
 }
 
 ADX_SELDOM_END

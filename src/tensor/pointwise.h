@@ -334,7 +334,7 @@ static bool adx_reduces(const adx_tensor_value *v, const adx_tensor_term *term)
     const adx_nest_level *last = nest->levels == nest->open ? NULL
                                : &nest->level[nest->levels - 1];
     return last != NULL && last->kind == ADX_LEVEL_RANGE && last->checks == 0
-        && term->loop->out.step == 0 && v->kind == ADX_VALUE_SUM && !v->once;
+        && term->loop->out.stride == 0 && v->kind == ADX_VALUE_SUM && !v->once;
 }
 
 // Makes the pieces of a term: one for each combination of values of the

@@ -20,7 +20,7 @@ static bool adx_make_stream(ad_tensor *t, const adx_set *s, adx_access from,
     if (form == NULL)
         return false;
     adx_place_form(s, adx_tensor_value_at(t, from.value), from.row, true, form);
-    to->step = inner == UINT32_MAX ? 0 : form[1 + inner];
+    to->stride = inner == UINT32_MAX ? 0 : form[1 + inner];
     return adx_make_sparse_form(s, form, UINT32_MAX, &to->place);
 }
 
@@ -37,9 +37,9 @@ static int adx_score_inner(ad_tensor *t, const adx_tensor_term *term,
                                      : term->factor[i - 1];
         adx_place_form(term->set, adx_tensor_value_at(t, to.value), to.row,
                        true, form);
-        int64_t step = form[1 + var];
-        score += step == 0 ? (i == 0 ? 2 : 3) : adx_is_unit(step) ? 3 : 0;
-        *far = adx_whole_add(&t->arena, *far, step < 0 ? -1 : 1, step);
+        int64_t stride = form[1 + var];
+        score += stride == 0 ? (i == 0 ? 2 : 3) : adx_is_unit(stride) ? 3 : 0;
+        *far = adx_whole_add(&t->arena, *far, stride < 0 ? -1 : 1, stride);
     }
     return score;
 }

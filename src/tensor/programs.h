@@ -180,10 +180,10 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
     v->size = size;
     uint64_t span = size == 0 ? 0 : 1;
     for (uint32_t i = 0; i < v->dims && size > 0; i++) {
-        uint64_t step = v->stride[i] < 0 ? 0 - (uint64_t)v->stride[i]
-                                         : (uint64_t)v->stride[i];
+        uint64_t apart = v->stride[i] < 0 ? 0 - (uint64_t)v->stride[i]
+                                        : (uint64_t)v->stride[i];
         if (v->extent[i] > 1
-            && step > ((uint64_t)1 << 50) / (uint64_t)v->extent[i]) {
+            && apart > ((uint64_t)1 << 50) / (uint64_t)v->extent[i]) {
             adx_arena_fail(&t->arena, ADREV_ELIMIT);
             return false;
         }
@@ -191,7 +191,7 @@ static bool adx_lay_out(ad_tensor *t, adx_tensor_value *v,
             v->stride[i] = 0;
             continue;
         }
-        span += (uint64_t)(v->extent[i] - 1) * step;
+        span += (uint64_t)(v->extent[i] - 1) * apart;
         if (v->stride[i] < 0)
             v->first = (ptrdiff_t)(v->first
                                    - (v->extent[i] - 1) * v->stride[i]);
@@ -266,23 +266,23 @@ static void adx_add_least(adx_arena *a, int64_t to[], int64_t k,
 static void adx_place_form(const adx_set *s, const adx_tensor_value *v,
                            uint32_t row, bool memory, int64_t form[])
 {
-    int64_t step = 1;
+    int64_t stride = 1;
     memset(form, 0, s->width * sizeof *form);
     for (uint32_t i = v->dims; i-- > 0;) {
-        int64_t by = memory ? v->stride[i] : step;
+        int64_t by = memory ? v->stride[i] : stride;
         adx_add_multiple(s, form, by, adx_form_of(s, row + i));
         if (memory)
             adx_add_least(s->arena, form, -by, v, i, s->open);
         else
             form[0] = adx_whole_add(s->arena, form[0], -by, v->low[i]);
-        step *= v->extent[i];
+        stride *= v->extent[i];
     }
 }
 
 typedef struct adx_covering {
     adx_bitmap *bits;
     adx_sparse_form place;
-    int64_t step;               // from one value of the innermost variable to
+    int64_t stride;             // from one value of the innermost variable to
     uint32_t var;               // the next
 } adx_covering;
 
@@ -293,11 +293,11 @@ static bool adx_cover_points(void *user, const int64_t x[], uint32_t var,
 {
     const adx_covering *m = (const adx_covering *)user;
     int64_t at = adx_sparse_at(&m->place, x);
-    int64_t step = 0;
+    int64_t stride = 0;
     for (uint32_t i = 0; var != UINT32_MAX && i < m->place.n; i++)
         if (m->place.var[i] == var)
-            step = m->place.k[i];
-    for (int64_t i = 0; i < count; i++, at += step)
+            stride = m->place.k[i];
+    for (int64_t i = 0; i < count; i++, at += stride)
         if (at >= 0 && (uint64_t)at < m->bits->n)
             adx_set_bit(m->bits, (uint64_t)at);
     return m->bits->set < m->bits->n;

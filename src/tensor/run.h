@@ -101,9 +101,9 @@ static bool adx_clear_points(void *user, const int64_t x[], uint32_t var,
 {
     const adx_evaluating *e = (const adx_evaluating *)user;
     ad_real *to = e->out + adx_sparse_at(&e->loop->out.place, x);
-    int64_t step = var == UINT32_MAX ? 0 : e->loop->out.step;
-    for (int64_t i = 0; i < (step == 0 ? 1 : count); i++)
-        to[i * step] = 0;
+    int64_t stride = var == UINT32_MAX ? 0 : e->loop->out.stride;
+    for (int64_t i = 0; i < (stride == 0 ? 1 : count); i++)
+        to[i * stride] = 0;
     return true;
 }
 
@@ -172,7 +172,7 @@ ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, true, n, a, as, b, bs);
 }
 
-// What a kernel runs along: to[i*step] = k * a[i*as] * b[i*bs], or += that, for
+// What a kernel runs along: to[i*stride] = k * a[i*as] * b[i*bs], or += that, for
 // 0 <= i < n. Distances are in numbers; 0: it is one number, as `to` of a dot.
 typedef struct adx_tensor_strip {
     int64_t n;
@@ -180,7 +180,7 @@ typedef struct adx_tensor_strip {
     bool absorbs;               // a and b are factors of the chain rule: a zero
                                 // absorbs the other
     ad_real *to;
-    int64_t step;
+    int64_t stride;
     const ad_real *a;
     int64_t as;
     const ad_real *b;
@@ -204,7 +204,8 @@ typedef enum adx_strip_way { ADX_STRIP_STORE, ADX_STRIP_ADD, ADX_STRIP_FUSE }
 
 // Does to = k*a*b along a strip, or += that.
 ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
-                             bool absorbs, int64_t step, int64_t as, int64_t bs)
+                             bool absorbs, int64_t stride, int64_t as,
+                             int64_t bs)
 {
     ad_real *restrict to = s->to;
     const ad_real *restrict a = s->a;
@@ -213,32 +214,33 @@ ADX_INLINE void adx_strip_by(const adx_tensor_strip *s, adx_strip_way way,
     const int64_t n = s->n;
     if (way == ADX_STRIP_STORE)
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = k * adx_beside(absorbs, a[i * as], b[i * bs])
-                         * adx_beside(absorbs, b[i * bs], a[i * as]);
+            to[i * stride] = k * adx_beside(absorbs, a[i * as], b[i * bs])
+                           * adx_beside(absorbs, b[i * bs], a[i * as]);
     else
         for (int64_t i = 0; i < n; i++)
-            to[i * step] = adx_product_with(way == ADX_STRIP_FUSE, absorbs, k,
-                                            a[i * as], b[i * bs], to[i * step]);
+            to[i * stride] = adx_product_with(way == ADX_STRIP_FUSE, absorbs, k,
+                                              a[i * as], b[i * bs],
+                                              to[i * stride]);
 }
 
 // Does a strip of the chain rule, which mostly has two arrays, or an array and
 // a number.
 ADX_INLINE void adx_run_chain_as(const adx_tensor_strip *s, adx_strip_way way)
 {
-    bool next = s->step == 1 && s->as == 1 && s->n > 1;
+    bool next = s->stride == 1 && s->as == 1 && s->n > 1;
     if (next && s->bs == 1)
         adx_strip_by(s, way, true, 1, 1, 1);
     else if (next && s->bs == 0)
         adx_strip_by(s, way, true, 1, 1, 0);
     else
-        adx_strip_by(s, way, true, s->step, s->as, s->bs);
+        adx_strip_by(s, way, true, s->stride, s->as, s->bs);
 }
 
-// Does a strip, by the loop for its steps. Steps of 0 and 1 are constants
+// Does a strip, by the loop for its strides. Those of 0 and 1 are constants
 // there, so that compilers make vectors.
 ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
 {
-    bool next = s->step == 1 && s->n > 1;
+    bool next = s->stride == 1 && s->n > 1;
     if (s->absorbs)
         adx_run_chain_as(s, way);
     else if (next && s->as == 1 && s->bs == 1)
@@ -249,10 +251,10 @@ ADX_INLINE void adx_run_strip_as(const adx_tensor_strip *s, adx_strip_way way)
         adx_strip_by(s, way, false, 1, 0, 1);
     else if (next && s->as == 0 && s->bs == 0)
         adx_strip_by(s, way, false, 1, 0, 0);
-    else if (s->step == 0 && s->n > 1)
+    else if (s->stride == 0 && s->n > 1)
         adx_strip_by(s, way, false, 0, s->as, s->bs);
     else
-        adx_strip_by(s, way, false, s->step, s->as, s->bs);
+        adx_strip_by(s, way, false, s->stride, s->as, s->bs);
 }
 
 // Does a strip that stores, adds, or adds fused.
@@ -272,7 +274,7 @@ static const ad_real adx_one[1] = { 1 };
 // are 1.
 typedef struct adx_reads {
     const ad_real *from[3];
-    int64_t step[3];
+    int64_t stride[3];
 } adx_reads;
 
 static const adx_reads adx_no_reads = {
@@ -287,7 +289,7 @@ ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
     adx_reads r = adx_no_reads;
     for (uint32_t f = 0; f < e->term->factors; f++) {
         r.from[f] = e->factor[f] + adx_sparse_at(&l->factor[f].place, x);
-        r.step[f] = loop ? l->factor[f].step : 0;
+        r.stride[f] = loop ? l->factor[f].stride : 0;
     }
     return r;
 }
@@ -295,12 +297,12 @@ ADX_INLINE adx_reads adx_reads_at(const adx_evaluating *e, const int64_t x[],
 // Adds along a strip; `loop`: of the nest's innermost loop, which forms sums of
 // its own.
 ADX_INLINE void adx_add_strip(const adx_evaluating *e, const adx_reads *r,
-                              ad_real *to, int64_t step, int64_t n, bool loop)
+                              ad_real *to, int64_t stride, int64_t n, bool loop)
 {
-    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, to, step,
-                                 r->from[0], r->step[0], r->from[1],
-                                 r->step[1] };
-    if (loop && s.step == 0 && !e->value->once)
+    const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, to, stride,
+                                 r->from[0], r->stride[0], r->from[1],
+                                 r->stride[1] };
+    if (loop && s.stride == 0 && !e->value->once)
         adx_run_dot(&s, e->t->options.fused);
     else
         adx_run_strip(&s, e->value->once, e->t->options.fused);
@@ -332,25 +334,25 @@ static ad_real adx_operation_of_values(const adx_tensor_value *of,
 
 // Computes an operation along a strip.
 static void adx_operation_strip(const adx_evaluating *e, const adx_reads *r,
-                                ad_real *to, int64_t step, int64_t n)
+                                ad_real *to, int64_t stride, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        const ad_real a[] = { r->from[0][i * r->step[0]],
-                              r->from[1][i * r->step[1]],
-                              r->from[2][i * r->step[2]] };
-        to[i * step] = adx_operation_of_values(e->value, a);
+        const ad_real a[] = { r->from[0][i * r->stride[0]],
+                              r->from[1][i * r->stride[1]],
+                              r->from[2][i * r->stride[2]] };
+        to[i * stride] = adx_operation_of_values(e->value, a);
     }
 }
 
 // Computes a sum, or an operation, along a strip.
 ADX_INLINE void adx_run_value_strip(const adx_evaluating *e, const adx_reads *r,
-                                    ad_real *to, int64_t step, int64_t n,
+                                    ad_real *to, int64_t stride, int64_t n,
                                     bool loop)
 {
     if (e->value->kind == ADX_VALUE_SUM)
-        adx_add_strip(e, r, to, step, n, loop);
+        adx_add_strip(e, r, to, stride, n, loop);
     else
-        adx_operation_strip(e, r, to, step, n);
+        adx_operation_strip(e, r, to, stride, n);
 }
 
 // Does a strip of a sum or of an operation.
@@ -362,7 +364,7 @@ static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
     bool loop = var != UINT32_MAX;
     const adx_reads r = adx_reads_at(e, x, loop);
     adx_run_value_strip(e, &r, e->out + adx_sparse_at(&out->place, x),
-                        loop ? out->step : 0, n, loop);
+                        loop ? out->stride : 0, n, loop);
     return true;
 }
 
@@ -378,8 +380,8 @@ static bool adx_run_most(void *user, const int64_t x[], uint32_t var,
     ad_real *out = e->out + adx_sparse_at(&l->out.place, x);
     const ad_real *a = e->factor[0] + adx_sparse_at(&l->factor[0].place, x);
     for (int64_t i = 0; i < n; i++) {
-        ad_real v = a[loop ? i * l->factor[0].step : 0];
-        ad_real *to = &out[loop ? i * l->out.step : 0];
+        ad_real v = a[loop ? i * l->factor[0].stride : 0];
+        ad_real *to = &out[loop ? i * l->out.stride : 0];
         if (v != v || (least ? v < *to : v > *to))
             *to = v;
     }
@@ -401,15 +403,15 @@ static bool adx_run_pick(void *user, const int64_t x[], uint32_t var, int64_t n)
     const ad_real *from = e->factor[0]
                         + adx_sparse_at(&l->factor[0].place, x);
     for (int64_t i = 0; i < n; i++) {
-        int64_t j = at + (loop ? i * l->at.step : 0);
+        int64_t j = at + (loop ? i * l->at.stride : 0);
         bool *done = &e->picked[j + most->first];
-        if (*done || picked[loop ? i * l->picked.step : 0]
+        if (*done || picked[loop ? i * l->picked.stride : 0]
                      != e->base[e->term->most][j])
             continue;
         *done = true;
-        ad_real *to = &out[loop ? i * l->out.step : 0];
+        ad_real *to = &out[loop ? i * l->out.stride : 0];
         *to = adx_sum_with(e->t->options.fused, e->term->k,
-                           from[loop ? i * l->factor[0].step : 0], *to);
+                           from[loop ? i * l->factor[0].stride : 0], *to);
     }
     return true;
 }
@@ -435,8 +437,8 @@ static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
                              const int64_t at[], int64_t n)
 {
     const adx_tensor_strip s = { n, e->term->k, e->term->absorbs, e->out, 0,
-                                 r->from[0], r->step[0], r->from[1],
-                                 r->step[1] };
+                                 r->from[0], r->stride[0], r->from[1],
+                                 r->stride[1] };
     if (e->value->once)
         adx_scatter_by(&s, at, ADX_STRIP_STORE);
     else if (e->t->options.fused)
@@ -464,10 +466,10 @@ static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
     int64_t at[ADX_GATHER_MOST];
     for (uint32_t f = 0; f < e->term->factors; f++)
         r.from[f] = adx_gather_numbers(s, &s->g->factor[f], e->factor[f],
-                                       room[f], &r.step[f]);
+                                       room[f], &r.stride[f]);
     if (adx_has_even_places(s, out)) {
-        adx_run_value_strip(e, &r, e->out + adx_first_place(s, out), out->step,
-                            s->n, false);
+        adx_run_value_strip(e, &r, e->out + adx_first_place(s, out),
+                            out->stride, s->n, false);
         return;
     }
     adx_gather_places(s, out, at);
@@ -489,13 +491,13 @@ static void adx_gather_ranges(const adx_evaluating *e, const adx_gathering *s)
     adx_gather_places(s, &s->g->out, to);
     for (uint32_t f = 0; f < e->term->factors; f++) {
         adx_gather_places(s, &s->g->factor[f], at[f]);
-        r.step[f] = l->factor[f].step;
+        r.stride[f] = l->factor[f].stride;
     }
     for (int64_t i = 0; i < s->n; i++) {
         for (uint32_t f = 0; f < e->term->factors; f++)
-            r.from[f] = e->factor[f] + at[f][i] + low * r.step[f];
-        adx_run_value_strip(e, &r, e->out + to[i] + low * l->out.step,
-                            l->out.step, n, true);
+            r.from[f] = e->factor[f] + at[f][i] + low * r.stride[f];
+        adx_run_value_strip(e, &r, e->out + to[i] + low * l->out.stride,
+                            l->out.stride, n, true);
     }
 }
 
@@ -635,9 +637,9 @@ static bool adx_forget_picks_at(void *user, const int64_t x[], uint32_t var,
     const adx_evaluating *e = (const adx_evaluating *)user;
     const adx_tensor_value *most = adx_tensor_value_at(e->t, e->term->most);
     bool *done = e->picked + adx_sparse_at(&e->loop->at.place, x) + most->first;
-    int64_t step = var == UINT32_MAX ? 0 : e->loop->at.step;
+    int64_t stride = var == UINT32_MAX ? 0 : e->loop->at.stride;
     for (int64_t i = 0; i < n; i++)
-        done[i * step] = false;
+        done[i * stride] = false;
     return true;
 }
 

@@ -14,11 +14,11 @@
  *   offers  adx_stream_of adx_loop adx_store_on_entries
  * ========================================================================== */
 
-// A place in memory along the loops; `step` from one point of the innermost
+// A place in memory along the loops; `stride` from one point of the innermost
 // loop to the next.
 typedef struct adx_stream_of {
     adx_sparse_form place;
-    int64_t step;
+    int64_t stride;
 } adx_stream_of;
 
 typedef struct adx_loop {
@@ -260,9 +260,9 @@ static bool adx_number_written(adx_storing *k)
 // Whether the places are as far apart everywhere.
 static bool adx_are_places_even(const adx_number_access *x)
 {
-    int64_t step = x->n > 1 ? x->place[1] - x->place[0] : 0;
+    int64_t stride = x->n > 1 ? x->place[1] - x->place[0] : 0;
     for (uint64_t i = 1; i < x->n; i++)
-        if (x->place[i] - x->place[i - 1] != step)
+        if (x->place[i] - x->place[i - 1] != stride)
             return false;
     return true;
 }
@@ -393,9 +393,9 @@ static bool adx_set_index(adx_storing *k, const adx_number_access *x,
     uint32_t row = v == UINT32_MAX ? v : adx_new_row(s, ADX_ROW_FORM);
     if (row == UINT32_MAX)
         return false;
-    int64_t step = !even ? 1 : x->n > 1 ? x->place[1] - x->place[0] : 0;
-    adx_form_of(s, row)[1 + v] = step;
-    adx_form_of(s, row)[0] = even ? x->place[0] - step * s->low[v] : 0;
+    int64_t stride = !even ? 1 : x->n > 1 ? x->place[1] - x->place[0] : 0;
+    adx_form_of(s, row)[1 + v] = stride;
+    adx_form_of(s, row)[0] = even ? x->place[0] - stride * s->low[v] : 0;
     *x->row = row;
     return true;
 }
