@@ -114,9 +114,9 @@
  *
  *   offers  ADX_EXTERN ADX_ZERO ADX_STATIC_ASSERT ADX_INLINE ADX_CHECKED
  *           ADX_COLD ADX_NOINLINE ADX_APART ADX_UNUSED ADX_UNLIKELY ADX_LIKELY
- *           ADX_KNOWN ADX_OPAQUE ADX_FAST ADX_SELDOM ADX_LANES ADX_WORDS
- *           ADX_FAR ADX_FETCH ADX_FUSES ADX_QUIET ADX_LOUD ADX_SELDOM_BEGIN
- *           ADX_SELDOM_END ADX_API ADX_TRY ADX_THREAD
+ *           ADX_KNOWN ADX_OPAQUE ADX_FAST ADX_SELDOM ADX_FRAME ADX_LANES
+ *           ADX_WORDS ADX_FAR ADX_FETCH ADX_FUSES ADX_QUIET ADX_LOUD
+ *           ADX_SELDOM_BEGIN ADX_SELDOM_END ADX_API ADX_TRY ADX_THREAD
  * ========================================================================== */
 
 // ADREV_REAL    the type of a value: double or float.       default double
@@ -307,9 +307,11 @@ ADX_EXTERN size_t strlen(const char *text);
 #if ADREV_FIXED
 #define ADX_FAST   static ADX_UNUSED
 #define ADX_SELDOM ADX_NOINLINE
+#define ADX_FRAME  ADX_NOINLINE
 #else
 #define ADX_FAST   ADX_INLINE
 #define ADX_SELDOM ADX_COLD
+#define ADX_FRAME
 #endif
 
 // Sweeps of several directions work on vectors, on processors that have
@@ -5586,8 +5588,8 @@ static bool adx_begin_block(ad_tape *t, adx_context *c, size_t need)
 
 // Makes room for an entry in this block or in the next. `values` is how many it
 // makes; fixed memory needs room for one even if it makes none.
-static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
-                          size_t values)
+ADX_INLINE bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
+                              size_t values)
 {
 #if ADREV_FIXED
     return (ADREV_VALUES >= (uint32_t)1 << 31
@@ -7235,10 +7237,10 @@ ADX_API ad_status ad_tape_reserve(ad_tape *t, size_t statements,
  * the lanes. As everywhere, a zero factor absorbs the other one (core/types).
  *
  *   needs   number/recording tape/layout tape/entries tape/walk
- *   offers  adx_chained adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
- *           adx_reverse_extended adx_leap_of adx_reverse_1 adx_reverse
- *           adx_sweep_fn ADX_FOR_WIDTH adx_sweep adx_forward_extended
- *           adx_forward adx_forward_1
+ *   offers  adx_chained adx_is_plain adx_spread ADX_WIDEST ADX_ACROSS
+ *           adx_total adx_stretch adx_reverse_extended adx_leap_of
+ *           adx_reverse_1 adx_reverse adx_sweep_fn ADX_FOR_WIDTH adx_sweep
+ *           adx_forward_extended adx_forward adx_forward_1
  * ========================================================================== */
 
 /* --- reverse ------------------------------------------------------------- */
@@ -9952,14 +9954,16 @@ ADX_API unsigned ad_op_find(const char *name)
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/queries
- *   offers  adx_view ADX_UNIT adx_ids adx_matrix adx_vector adx_constants
- *           adx_offset adx_element adx_view_size ADX_BASE adx_missing
- *           adx_missing_matrix adx_missing_s adx_no_result adx_pack_one
- *           adx_pack_view adx_id_here adx_ids_of_corners adx_classify
- *           adx_pack_even_at adx_pack_even adx_is_constant adx_write_list
- *           adx_id adx_id_of adx_adjacent adx_recording adx_public_view
- *           adx_array_operation adx_tell_array adx_add_extended adx_set_result
- *           adx_name_written adx_put_results
+ *   offers  adx_view ADX_UNIT adx_ids adx_first_value adx_matrix adx_vector
+ *           adx_constants adx_offset adx_element adx_view_size ADX_BASE
+ *           adx_missing adx_missing_matrix adx_missing_s adx_no_result
+ *           adx_pack_row adx_pack_one adx_pack_view adx_id_here adx_is_list
+ *           adx_spacing adx_spacing_of adx_ids_of_corners adx_set_ids
+ *           adx_classify adx_pack_even_at adx_pack_even adx_is_constant
+ *           adx_write_ids adx_write_list adx_write_row adx_id adx_id_of
+ *           adx_adjacent adx_recording adx_public_view adx_array_operation
+ *           adx_tell_array adx_add_extended adx_set_result adx_name_written
+ *           adx_put_results
  * ========================================================================== */
 
 /* --- operands ------------------------------------------------------------ */
@@ -9986,19 +9990,24 @@ ADX_STATIC_ASSERT(sizeof(ad_rev) % sizeof(ad_real) == 0
 // two steps say them. Others are a list. The arithmetic is modulo 2^32, so a
 // step may stand for a negative one.
 typedef struct adx_ids {
-    const uint32_t *list;       // row by row; NULL: base + i*row + j*col
+    uint32_t *list;             // row by row; NULL: base + i*row + j*col
     uint32_t base;              // 0 and no list: constants
     uint32_t row;               // modulo 2^32
     uint32_t col;
     bool listed;
 } adx_ids;
 
+// x may be NULL.
+ADX_INLINE const ad_real *adx_first_value(const ad_rev *x)
+{
+    return (const ad_real *)(const void *)x;
+}
+
 // The stride of a single row or column does not matter, however large it is.
 static adx_view adx_matrix(size_t rows, size_t cols, const ad_rev x[],
                            ptrdiff_t rs, ptrdiff_t cs)
 {
-    const ad_real *v = x == NULL ? NULL : &x->v;
-    return (adx_view){ x, v, rows, cols, rows > 1 ? rs : 0,
+    return (adx_view){ x, adx_first_value(x), rows, cols, rows > 1 ? rs : 0,
                        cols > 1 ? cs : 0, ADX_UNIT };
 }
 
@@ -10148,53 +10157,72 @@ static inline uint32_t adx_id_here(ad_rev x)
 }
 
 #if ADREV_FIXED
-// Whether n numbers of one job have ids in steps.
-ADX_APART bool adx_in_order(size_t n, const ad_rev *x, ptrdiff_t inc,
-                            uint32_t job, uint32_t seq, uint32_t step)
+// How the ids of a row are stored: by a base and, in the upper half of a word,
+// a step; or as a list; or, if all numbers are constants, not at all: 0. Of the
+// latter two the base is 0.
+#define ADX_LISTED ((uint64_t)1 << 32)
+
+ADX_INLINE bool adx_is_list(uint64_t spacing)
 {
-    do {
-        const uint32_t others = x->job;
-        const uint32_t id = x->seq;
-        x += inc;
-        ADX_OPAQUE(x);          // or gcc reads one number after the other
-        if (others != job || id != seq)
-            return false;
-        seq += step;
-    } while (--n > 0);
-    return true;
+    return (uint32_t)spacing == 0 && spacing != 0;
 }
 
-// Whether the ids are evenly spaced: base and steps are read off the first
-// numbers. (Of a single one the step is read off itself: its stride is 0.)
-// A column, and a matrix whose rows follow one another, are one row.
+ADX_APART uint64_t adx_look_up_all(size_t n, const ad_rev *x, ptrdiff_t inc)
+{
+    uint32_t any = 0;
+    for (; n > 0; n--, x += inc)
+        any |= adx_id_here(*x);
+    return any == 0 ? 0 : ADX_LISTED;
+}
+
+// Finds that out for n > 0 numbers: base and step are read off the first two.
 // Numbers of an older job, from before a rewind, are looked up one by one: of
 // one job some are still there and some are not.
-static bool adx_find_spacing(const adx_view *a, adx_ids *ids)
+ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
 {
-    const ad_rev *x = a->x;
+    const ad_rev *at = x;
     const uint32_t job = x->job;
     const uint32_t base = x->seq;
-    ptrdiff_t inc = a->cs;
-    size_t n = a->cols;
-    size_t rows = a->rows;
+    const uint32_t step = n > 1 ? x[inc].seq - base : 0;
+    size_t left = n;
+    uint32_t seq = base;
     if (job != (uint32_t)adx_now.job && (base | job) != 0)
-        return false;
-    if (rows != 1 && (n == 1 || a->rs == (ptrdiff_t)n * inc)) {
-        inc = n == 1 ? a->rs : inc;
-        n *= rows;
-        rows = 1;
+        return adx_look_up_all(n, x, inc);
+    do {
+        const uint32_t others = at->job;
+        const uint32_t id = at->seq;
+        at += inc;
+        ADX_OPAQUE(at);         // or gcc reads one number after the other
+        if (others != job || id != seq)
+            return adx_look_up_all(n, x, inc);
+        seq += step;
+    } while (--left > 0);
+    return adx_compound(step, base);
+}
+
+// The same of a matrix. One column, or rows that follow one another, are a row.
+// Otherwise all rows have the step of the first one, and begin in steps.
+static uint64_t adx_spacing_of(const adx_view *a, uint32_t *row)
+{
+    const ad_rev *x = a->x;
+    const size_t n = a->cols;
+    if (a->rows == 1 || n == 1 || a->rs == (ptrdiff_t)n * a->cs) {
+        const uint64_t all = adx_spacing(a->rows * n, x,
+                                         n == 1 ? a->rs : a->cs);
+        *row = (uint32_t)(all >> 32) * (uint32_t)n;
+        return all;
     }
-    const uint32_t step = x[inc].seq - base;
-    const uint32_t row = rows == 1 ? step * (uint32_t)a->cols
-                                   : x[a->rs].seq - base;
-    *ids = (adx_ids){ NULL, base, row, step, false };
-    for (uint32_t seq = base; adx_in_order(n, x, inc, job, seq, step);) {
-        if (--rows == 0)
-            return true;
+    const uint64_t first = adx_spacing(n, x, a->cs);
+    uint64_t other = 0;
+    const uint32_t step = (uint32_t)(first >> 32);
+    uint32_t seq = (uint32_t)first;
+    *row = first == 0 ? 0 : x[a->rs].seq - seq;
+    for (size_t i = 1; i < a->rows; i++) {  // all of them are looked up
         x += a->rs;
-        seq += row;
+        seq += *row;
+        other |= adx_spacing(n, x, a->cs) ^ adx_compound(step, seq);
     }
-    return false;
+    return other == 0 ? first : ADX_LISTED;
 }
 #else
 // Whether the compound ids of a row are id, id + step ... The loop has no
@@ -10283,6 +10311,31 @@ static bool adx_find_spacing(const adx_view *a, adx_ids *ids)
 }
 #endif
 
+// Decides how the ids are stored: by their spacing, as a list (`listed`), or
+// not at all because all numbers are constants. The list itself is written
+// later, when the statement has its memory. But values of other recordings are
+// looked up here: that may add entries, which must come before the statement.
+#if ADREV_FIXED
+// Sets ids as their spacing says. A list has no place yet.
+ADX_INLINE void adx_set_ids(adx_ids *ids, uint64_t spacing, uint32_t row)
+{
+    ids->list = NULL;
+    ids->base = (uint32_t)spacing;
+    ids->row = row;
+    ids->col = (uint32_t)(spacing >> 32);
+    ids->listed = adx_is_list(spacing);
+}
+
+static adx_ids adx_classify(const adx_view *a)
+{
+    adx_ids ids;
+    uint32_t row = 0;
+    const bool any = a->x != NULL && adx_view_size(a) > 0;
+    const uint64_t spacing = any ? adx_spacing_of(a, &row) : 0;
+    adx_set_ids(&ids, spacing, row);
+    return ids;
+}
+#else
 // Whether any of the numbers is recorded. All of them are looked up.
 ADX_APART bool adx_has_variable(const adx_view *a)
 {
@@ -10295,10 +10348,6 @@ ADX_APART bool adx_has_variable(const adx_view *a)
     return active;
 }
 
-// Decides how the ids are stored: by their spacing, as a list (`listed`), or
-// not at all because all numbers are constants. The list itself is written
-// later, when the statement has its memory. But values of other recordings are
-// looked up here: that may add entries, which must come before the statement.
 static adx_ids adx_classify(const adx_view *a)
 {
     static const adx_ids none;
@@ -10311,7 +10360,6 @@ static adx_ids adx_classify(const adx_view *a)
     return ids;
 }
 
-#if !ADREV_FIXED
 // Packs a row of adjacent numbers and checks its ids in one loop, so that the
 // numbers are read once.
 static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
@@ -10401,6 +10449,15 @@ ADX_INLINE uint32_t *adx_write_list(const adx_view *a, adx_ids *ids,
 {
     return ids->listed ? adx_write_ids(a, ids, to) : to;
 }
+
+#if ADREV_FIXED
+ADX_APART void adx_write_row(size_t n, const ad_rev *x, ptrdiff_t inc,
+                             adx_ids *ids)
+{
+    const adx_view row = adx_vector(n, x, inc);
+    adx_write_ids(&row, ids, ids->list);
+}
+#endif
 
 // The id of number i of a row: of a matrix, adx_id_of.
 ADX_INLINE size_t adx_id(const adx_ids *ids, size_t i)
@@ -10559,11 +10616,11 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
  * results. They are enough for sums, scalar products with constants, norms and
  * operations on elements. Sweeps are the same for all: a loop over each span.
  *
- *   needs   tape/layout sweep/sweep array/operands
+ *   needs   number/recording tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_few_products adx_products adx_inner_product
  *           adx_finite_all adx_copy_few adx_finite_few adx_zeros adx_chain
- *           adx_linear adx_linear_rule adx_part adx_seal_linear adx_add_linear
- *           adx_sum_of
+ *           adx_span adx_linear adx_linear_rule adx_part adx_seal_linear
+ *           adx_lay_linear adx_add_linear adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -10754,14 +10811,6 @@ typedef struct adx_span {
             adj[*list++] += product;                                        \
         while (--n > 0)
 
-// adj += c d
-ADX_INLINE void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
-                               const uint32_t *list, uint32_t id,
-                               uint32_t step, ad_real adj[])
-{
-    ADX_EACH_ID(adx_chained(*d++, c));
-}
-
 // adj += d y, element by element
 ADX_INLINE void adx_add_each_at(size_t n, const ad_real d[],
                                 const ad_real y[], const uint32_t *list,
@@ -10775,6 +10824,29 @@ ADX_INLINE void adx_add_same_at(size_t n, ad_real c, const uint32_t *list,
                                 uint32_t id, uint32_t step, ad_real adj[])
 {
     ADX_EACH_ID(c);
+}
+
+// adj += c d, where a zero c has nothing to add, and one that is infinite or
+// NaN could meet a zero.
+ADX_COLD static void adx_add_special(size_t n, ad_real c, const ad_real d[],
+                                     const uint32_t *list, uint32_t id,
+                                     uint32_t step, ad_real adj[])
+{
+    if (adx_is_zero(c))
+        return;
+    ADX_EACH_ID(adx_chained(*d++, c));
+}
+
+// adj += c d. A plain c absorbs nothing, and nothing absorbs it.
+ADX_INLINE void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
+                               const uint32_t *list, uint32_t id,
+                               uint32_t step, ad_real adj[])
+{
+    if (ADX_UNLIKELY(!adx_is_plain(c))) {
+        adx_add_special(n, c, d, list, id, step, adj);
+        return;
+    }
+    ADX_EACH_ID(c * *d++);
 }
 #undef ADX_EACH_ID
 #endif
@@ -10937,6 +11009,95 @@ typedef struct adx_part {
     bool own;                   // the caller writes them, where there is room
 } adx_part;
 
+// Ends a statement whose partials the caller has written (`own`): from now on
+// it is known whether its sweep needs care.
+static void adx_seal_linear(adx_linear *s)
+{
+    for (size_t k = 0; k < s->spans && !ADREV_FIXED; k++) {
+        const adx_span *p = &s->span[k];
+        s->e.care = s->e.care || p->scale * 0 != 0
+               || (p->d != NULL && !adx_finite_all(s->n, p->d));
+    }
+}
+
+#if ADREV_FIXED
+ADX_COLD static void adx_place_lists(adx_linear *s, uint32_t *list)
+{
+    for (size_t k = 0; k < s->spans; k++)
+        if (s->span[k].ids.listed) {
+            s->span[k].ids.list = list;
+            list += s->n;
+        }
+}
+
+// Adds a statement whose ids are stored as `spacing` says: the struct, then the
+// partials of those spans that `stored` has a bit for, then room for the lists.
+// NULL: nothing is recorded, because all operands are constants or the tape has
+// failed. What is left to the caller are scales other than 1, partials and ids.
+static adx_linear *adx_lay_linear(size_t n, bool each, size_t spans,
+                                  const uint64_t spacing[], unsigned stored)
+{
+    uint64_t any = 0;
+    bool lists = false;
+    size_t bytes = sizeof(adx_linear);
+    for (size_t k = 0; k < spans; k++) {
+        any |= spacing[k];
+        if (spacing[k] != 0 && stored >> k & 1)
+            bytes += n * sizeof(ad_real);
+        if (adx_is_list(spacing[k])) {
+            bytes += n * sizeof(uint32_t);
+            lists = true;
+        }
+    }
+    if (any == 0 || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    adx_linear *s = adx_add_extended(&adx_linear_rule, bytes, each ? n : 1,
+                                     spans * n);
+    if (s == NULL)
+        return NULL;
+    ad_real *room = (ad_real *)(s + 1);
+    s->n = n;
+    s->spans = spans;
+    s->each = each;
+    for (adx_span *p = s->span; p < s->span + spans; p++, stored >>= 1) {
+        const uint64_t ids = *spacing++;
+        adx_set_ids(&p->ids, ids, 0);
+        p->scale = 1;
+        p->d = NULL;
+        if (ids != 0 && stored & 1) {
+            p->d = room;
+            room += n;
+        }
+    }
+    if (lists)
+        adx_place_lists(s, (uint32_t *)(void *)room);
+    return s;
+}
+
+// Records a linear statement of n terms in each part.
+static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
+                                  const adx_part part[])
+{
+    uint64_t spacing[3];
+    unsigned stored = 0;
+    if (n == 0 || !adx_recording())
+        return NULL;
+    for (size_t k = 0; k < parts; k++) {
+        spacing[k] = adx_spacing(n, part[k].x.x, part[k].x.cs);
+        stored |= (unsigned)(part[k].own || part[k].d != NULL) << k;
+    }
+    adx_linear *s = adx_lay_linear(n, each, parts, spacing, stored);
+    for (size_t k = 0; s != NULL && k < parts; k++) {
+        adx_span *p = &s->span[k];
+        p->scale = part[k].scale;
+        if (p->d != NULL && !part[k].own)
+            adx_pack_scaled(p, part[k].d, n);
+        if (p->ids.listed)
+            adx_write_row(n, part[k].x.x, part[k].x.cs, &p->ids);
+    }
+    return s;
+}
+#else
 // Whether a span keeps partials of its own on the tape.
 static bool adx_stores(const adx_part *p, const adx_ids *ids)
 {
@@ -10959,17 +11120,6 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
         bytes += ids[k].listed ? n * sizeof(uint32_t) : 0;
     }
     return active ? bytes : 0;
-}
-
-// Ends a statement whose partials the caller has written (`own`): from now on
-// it is known whether its sweep needs care.
-static void adx_seal_linear(adx_linear *s)
-{
-    for (size_t k = 0; k < s->spans && !ADREV_FIXED; k++) {
-        const adx_span *p = &s->span[k];
-        s->e.care = s->e.care || p->scale * 0 != 0
-               || (p->d != NULL && !adx_finite_all(s->n, p->d));
-    }
 }
 
 // Records a linear statement of n terms in each part. Its memory is the struct,
@@ -11008,6 +11158,7 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
         list = adx_write_list(&part[k].x, &s->span[k].ids, list);
     return s;
 }
+#endif
 
 // Names the result v of a sum or of a scalar product, and tells the hook.
 static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
@@ -11324,6 +11475,91 @@ static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
 }
 #endif
 
+#if ADREV_FIXED
+// The partials of a linear operation are the scales of its spans.
+ADX_APART void adx_set_scales(adx_each_op row, adx_linear *s)
+{
+    const ad_rev zero = ADX_ZERO;
+    const ad_rev *const at[3] = { &zero, &zero, &zero };
+    ad_real *const d[3] = { &s->span[0].scale, &s->span[1].scale,
+                            &s->span[2].scale };
+    ad_rev v;
+    row.loops(1, at, &v, d);
+}
+
+// Records the statement, and says where its partials go: d.
+ADX_INLINE adx_linear *adx_add_each(adx_each_op row, size_t n,
+                                    const ad_rev *const x[3],
+                                    const ptrdiff_t inc[3], ad_real *d[3])
+{
+    uint64_t spacing[3];
+    for (size_t k = 0; k < row.arity; k++)
+        spacing[k] = adx_spacing(n, x[k], inc[k]);
+    adx_linear *s = adx_lay_linear(n, true, row.arity, spacing,
+                                   row.linear ? 0 : 7);
+    if (s == NULL)
+        return NULL;
+    if (row.linear)
+        adx_set_scales(row, s);
+    for (size_t k = 0; k < row.arity; k++) {
+        adx_span *p = &s->span[k];
+        d[k] = p->d;
+        if (p->ids.listed)
+            adx_write_row(n, x[k], inc[k], &p->ids);
+    }
+    return s;
+}
+
+// Computes elements one by one where an array has a stride, and where each is
+// to be looked at.
+ADX_APART void adx_each_apart(adx_each_op row, size_t n, const ad_rev *x[3],
+                              const ptrdiff_t inc[3], ad_real *d[3],
+                              const adx_extended *e, ad_rev *y, ptrdiff_t incy)
+{
+    for (size_t i = 0; i < n; i++, y += incy) {
+        row.loops(1, x, y, d);
+        for (size_t k = 0; k < row.arity; k++) {
+            x[k] += inc[k];
+            d[k] = d[k] == NULL ? NULL : d[k] + 1;
+        }
+#if ADREV_COUNT
+        adx_count_op(row.op, e == NULL ? 0 : (unsigned)row.arity);
+#endif
+        adx_set_result(y, y->v, e, i);
+    }
+}
+
+// The operation becomes one linear statement with n results and a span for each
+// operand. Sums and differences have a scale instead of partials.
+ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
+                        ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                        const ad_rev *c, ptrdiff_t incc, ad_rev *y,
+                        ptrdiff_t incy)
+{
+    const bool two = row.arity > 1;
+    const bool three = row.arity > 2;
+    if (row.loops == NULL) {
+        adx_failed(ADREV_ESHAPE);
+        return;
+    }
+    if (adx_missing_s(n, a, inca) || (two && adx_missing_s(n, b, incb))
+        || (three && adx_missing_s(n, c, incc)) || adx_missing_s(n, y, incy)
+        || n == 0)
+        return;
+    const ad_rev *x[3] = { a, two ? b : a, three ? c : a };
+    const ptrdiff_t inc[3] = { inca, incb, incc };
+    ad_real *d[3] = { NULL, NULL, NULL };
+    const adx_linear *s = row.step || !adx_recording()
+                        ? NULL : adx_add_each(row, n, x, inc, d);
+    if (ADREV_COUNT || ADREV_DEBUG || incy != 1 || inca != 1
+        || (two && incb != 1) || (three && incc != 1)) {
+        adx_each_apart(row, n, x, inc, d, ADX_BASE(s), y, incy);
+        return;
+    }
+    row.loops(n, x, y, d);
+    adx_name_written(ADX_BASE(s), n, y);
+}
+#else
 // The partial with respect to operand k where it is the same for all elements,
 // so that none is stored; 0: it is not.
 static ad_real adx_uniform(adx_each_op row, size_t k)
@@ -11339,39 +11575,6 @@ static ad_real adx_uniform(adx_each_op row, size_t k)
     return uniform;
 }
 
-#if ADREV_FIXED
-// All elements at once, or one by one where an array has a stride.
-static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
-                            adx_linear *s, ad_rev y[], ptrdiff_t incy)
-{
-    const ad_rev *x[3] = { part->x.x, part->x.x, part->x.x };
-    ad_real *d[3] = { NULL, NULL, NULL };
-    bool strides = incy != 1;
-    for (size_t k = 0; k < row.arity; k++) {
-        x[k] = part[k].x.x;
-        d[k] = s == NULL ? NULL : s->span[k].d;
-        strides |= part[k].x.cs != 1;
-    }
-    if (!strides)
-        row.loops(n, x, y, d);
-    if (!strides && !ADREV_COUNT && !ADREV_DEBUG && n > 0) {
-        adx_name_written(ADX_BASE(s), n, y);
-        return;
-    }
-    for (size_t i = 0; i < n; i++, y += incy) {
-        if (strides)
-            row.loops(1, x, y, d);
-        for (size_t k = 0; strides && k < row.arity; k++) {
-            x[k] += part[k].x.cs;
-            d[k] = d[k] == NULL ? NULL : d[k] + 1;
-        }
-#if ADREV_COUNT
-        adx_count_op(row.op, s == NULL ? 0 : (unsigned)row.arity);
-#endif
-        adx_set_result(y, y->v, ADX_BASE(s), i);
-    }
-}
-#else
 #define ADX_TOGETHER 64         // elements that are worked on at a time
 
 // Elements from .. from + n. The operands are packed into small arrays that
@@ -11425,7 +11628,6 @@ static void adx_watch_steps(adx_each_op row, const adx_view *a)
             adx_observed(row.op, adx_value_of(row, x.v, 0, 0), x, x);
     }
 }
-#endif
 
 // The operation becomes one linear statement with n results and a span for each
 // operand. Sums and differences have a scale instead of partials.
@@ -11454,16 +11656,15 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     } while (++k < 3 && k < arity);
-#if !ADREV_FIXED
     if (row.step && ADX_TRACED)
         adx_watch_steps(row, &part[0].x);
-#endif
     adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, part);
     adx_tell_array(ADREV_ARRAY_each, row.op, ADX_BASE(s),
                    &part[0].x, arity > 1 ? &part[1].x : NULL,
                    arity > 2 ? &part[2].x : NULL);
     adx_record_each(row, n, part, s, y, incy);
 }
+#endif
 
 ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
                          ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
@@ -11653,6 +11854,25 @@ static void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
 }
 #endif
 
+#if ADREV_FIXED
+// The fast case of a vector B with any ids: first the adjoints of A, row by row,
+// then those of the vector.
+static void adx_column_reverse(const adx_product *s, ad_real adj[])
+{
+    const ad_real *c = &adj[s->e.first];
+    const ad_real *row = s->a;
+    const uint32_t *list = s->a_ids.list;
+    uint32_t id = s->a_ids.base;
+    for (size_t i = 0; s->b != NULL && i < s->m; i++) {
+        adx_add_scaled(s->k, c[i], s->b, list, id, s->a_ids.col, adj);
+        id += s->a_ids.row;
+        list = list == NULL ? NULL : list + s->k;
+    }
+    for (size_t i = 0; row != NULL && i < s->m; i++, row += s->k)
+        adx_add_scaled(s->k, c[i], row, s->b_ids.list, s->b_ids.base,
+                       s->b_ids.row, adj);
+}
+#else
 // The fast case of a vector B with any ids. The adjoints of row i of A grow by
 // c[i] times the vector, and those of the vector by c[i] times row i. `list` or
 // `id` is where the ids of row i begin.
@@ -11673,6 +11893,7 @@ static void adx_column_reverse(const adx_product *s, ad_real adj[])
             list += s->k;
     }
 }
+#endif
 
 // The general case: any number of directions, any ids.
 ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
@@ -11759,13 +11980,93 @@ static const adx_rule adx_product_rule = {
     adx_product_rule_name, adx_product_reverse, adx_product_forward, NULL
 };
 
-#if ADREV_FIXED         // where no cache is to be spared
-static bool adx_product_ahead(const adx_view *a, const adx_view *b,
-                              adx_ids *ai, adx_ids *bi, ad_real *fault,
-                              const ad_real **value)
+#if ADREV_FIXED
+// Adds the entry of a product: the struct, then the matrices that are saved,
+// then room for the lists of ids. The caller packs the matrices and writes the
+// lists. NULL: all numbers are constants, or the tape has failed.
+ADX_INLINE adx_product *adx_lay_product(size_t m, size_t k, size_t n,
+                                        uint64_t a_ids, uint32_t a_row,
+                                        uint64_t b_ids, uint32_t b_row)
 {
-    (void)a; (void)b; (void)ai; (void)bi; (void)fault; (void)value;
-    return false;
+    const size_t a_saved = b_ids == 0 ? 0 : m * k;
+    const size_t b_saved = a_ids == 0 ? 0 : k * n;
+    const size_t listed = (adx_is_list(a_ids) ? m * k : 0)
+                        + (adx_is_list(b_ids) ? k * n : 0);
+    if ((a_ids | b_ids) == 0 || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    adx_product *s = adx_add_extended(&adx_product_rule,
+        sizeof *s + (a_saved + b_saved) * sizeof(ad_real)
+            + listed * sizeof(uint32_t), m * n, (m + n) * k);
+    if (s == NULL)
+        return NULL;
+    ad_real *room = (ad_real *)(s + 1);
+    s->a = a_saved == 0 ? NULL : room;
+    room += a_saved;
+    s->b = b_saved == 0 ? NULL : room;
+    uint32_t *list = (uint32_t *)(void *)(room + b_saved);
+    s->m = m;
+    s->k = k;
+    s->n = n;
+    adx_set_ids(&s->a_ids, a_ids, a_row);
+    adx_set_ids(&s->b_ids, b_ids, b_row);
+    s->a_ids.list = s->a_ids.listed ? list : NULL;
+    list += s->a_ids.listed ? m * k : 0;
+    s->b_ids.list = s->b_ids.listed ? list : NULL;
+    return s;
+}
+
+static void adx_fill_matrix(const adx_view *a, adx_ids *ids, ad_real *saved)
+{
+    if (saved != NULL)
+        adx_pack_view(a, saved);
+    if (ids->listed)
+        adx_write_ids(a, ids, ids->list);
+}
+
+// Records a product; no value is known before.
+static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
+                                    const ad_real **value)
+{
+    uint32_t a_row;
+    uint32_t b_row;
+    *value = NULL;
+    if (adx_view_size(a) == 0 || b->cols == 0 || !adx_recording())
+        return NULL;
+    const uint64_t a_ids = adx_spacing_of(a, &a_row);
+    const uint64_t b_ids = adx_spacing_of(b, &b_row);
+    adx_product *s = adx_lay_product(a->rows, a->cols, b->cols, a_ids, a_row,
+                                     b_ids, b_row);
+    if (s == NULL)
+        return NULL;
+    ADX_TALLY(forward, add, a->rows * (a->cols - 1) * b->cols);
+    ADX_TALLY(forward, mul, adx_view_size(a) * b->cols);
+    adx_fill_matrix(a, &s->a_ids, s->a);
+    adx_fill_matrix(b, &s->b_ids, s->b);
+    return s;
+}
+
+// Records y = A x.
+ADX_INLINE adx_product *adx_add_matvec(const adx_view *a, const ad_rev *x,
+                                       ptrdiff_t incx)
+{
+    uint32_t row = 0;
+    const size_t k = a->cols;
+    if (adx_view_size(a) == 0 || !adx_recording())
+        return NULL;
+    const uint64_t a_ids = a->x == NULL ? 0 : adx_spacing_of(a, &row);
+    const uint64_t x_ids = adx_spacing(k, x, incx);
+    adx_product *s = adx_lay_product(a->rows, k, 1, a_ids, row, x_ids,
+                                     (uint32_t)(x_ids >> 32));
+    if (s == NULL)
+        return NULL;
+    ADX_TALLY(forward, add, a->rows * (k - 1));
+    ADX_TALLY(forward, mul, a->rows * k);
+    adx_fill_matrix(a, &s->a_ids, s->a);
+    if (s->b != NULL)
+        adx_pack_row(k, &x->v, incx * ADX_UNIT, s->b);
+    if (s->b_ids.listed)
+        adx_write_row(k, x, incx, &s->b_ids);
+    return s;
 }
 #else
 // Packs A and B right where the entry of the product will lie, before that
@@ -11805,7 +12106,6 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
     *value = even ? product : NULL;
     return even;
 }
-#endif
 
 // Adds the entry of a product: the struct, then the matrices that are saved,
 // then the lists of ids. If both matrices are packed already, they lie where
@@ -11869,6 +12169,7 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
     s->e.care = fault != 0;
     return s;
 }
+#endif
 
 static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
                                            const ad_real **value)
@@ -11916,6 +12217,27 @@ static void adx_multiply(const adx_view *a, const adx_view *b,
     }
 }
 
+#if ADREV_FIXED
+// y = A x, recorded and computed.
+static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
+                       ad_rev *y, ptrdiff_t incy)
+{
+    const adx_product *s = adx_add_matvec(a, x, incx);
+    const ptrdiff_t along = a->cs * a->unit;
+    const ptrdiff_t down = a->rs * a->unit;
+    const ptrdiff_t step = incx * ADX_UNIT;
+    const size_t k = a->cols;
+    const ad_real *row = a->v;
+    const ad_real *v = adx_first_value(x);
+    for (size_t i = 0; i < a->rows; i++, y += incy) {
+        const ad_real sum = k < 8 ? adx_few_products(0, k, row, along, v, step)
+                                  : adx_products(k, row, along, v, step);
+        adx_set_result(y, sum, ADX_BASE(s), i);
+        if (k > 0)              // or there may be no array: NULL + 0 is undefined
+            row += down;
+    }
+}
+#else
 // y = A x, by scalar products, or from the results that adx_product_ahead left.
 static void adx_multiply_vector(const adx_view *a, const adx_view *x,
                                 const adx_product *s, const ad_real value[],
@@ -11928,22 +12250,63 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
     for (size_t i = 0; i < a->rows; i++) {
         const ad_real *row = empty ? a->v
                            : a->v + (ptrdiff_t)i * a->rs * a->unit;
-        ad_real v = !ADREV_FIXED && value != NULL ? value[i]
-                  : ADREV_FIXED && a->cols < 8
-                  ? adx_few_products(0, a->cols, row, along, x->v, down)
+        ad_real v = value != NULL ? value[i]
                   : adx_products(a->cols, row, along, x->v, down);
         adx_set_result(&y[(ptrdiff_t)i * inc], v, ADX_BASE(s), i);
     }
 }
 
-static void adx_matvec(const adx_view *a, const adx_view *x, ad_rev y[],
-                       ptrdiff_t inc)
+static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
+                       ad_rev *y, ptrdiff_t incy)
 {
+    const adx_view column = adx_matrix(a->cols, 1, x, incx, 0);
     const ad_real *value;
-    const adx_product *s = adx_add_matrices(a, x, &value);
-    adx_multiply_vector(a, x, s, value, y, inc);
+    const adx_product *s = adx_add_matrices(a, &column, &value);
+    adx_multiply_vector(a, &column, s, value, y, incy);
+}
+#endif
+
+#if ADREV_FIXED
+// A span of a scalar product: x, with y as partials.
+static void adx_fill_dot(size_t n, adx_span *p, const ad_rev *x, ptrdiff_t incx,
+                         const ad_rev *y, ptrdiff_t incy)
+{
+    if (p->d != NULL)
+        adx_pack_row(n, &y->v, incy * ADX_UNIT, p->d);
+    if (p->ids.listed)
+        adx_write_row(n, x, incx, &p->ids);
 }
 
+// A linear statement: the partials of each array are the values of the other. Of
+// an array with itself they are 2 x.
+ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
+                                    const ad_rev *y, ptrdiff_t incy)
+{
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
+        return adx_no_result();
+    const size_t spans = x == y && incx == incy ? 1 : 2;
+    adx_linear *s = NULL;
+    ad_rev z;
+    if (n > 0 && adx_recording()) {
+        const uint64_t ids[2] = { adx_spacing(n, x, incx),
+                                  spans == 1 ? 0 : adx_spacing(n, y, incy) };
+        s = adx_lay_linear(n, false, spans, ids, 3);
+    }
+    if (s != NULL) {
+        ADX_TALLY(forward, add, n - 1);
+        ADX_TALLY(forward, mul, n);
+        adx_fill_dot(n, &s->span[0], x, incx, y, incy);
+        if (spans == 2)
+            adx_fill_dot(n, &s->span[1], y, incy, x, incx);
+        for (size_t i = 0; spans == 1 && i < n; i++)
+            s->span[0].d[i] *= 2;
+    }
+    adx_set_result(&z, adx_products(n, adx_first_value(x), incx * ADX_UNIT,
+                                    adx_first_value(y), incy * ADX_UNIT),
+                   ADX_BASE(s), 0);
+    return z;
+}
+#else
 // x . x: one span of n operands with partials 2 x, half of what a product of
 // two vectors would store.
 static ad_rev adx_square_sum(const adx_view *x)
@@ -11970,6 +12333,7 @@ ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     adx_multiply_vector(&a, &column, s, value, &z, 1);
     return z;
 }
+#endif
 
 ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev *A,
                            ptrdiff_t ars, ptrdiff_t acs, const ad_rev *B,
@@ -11981,25 +12345,25 @@ ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev *A,
         || adx_missing_matrix(m, n, C, crs, ccs) || m == 0 || n == 0)
         return;
     const adx_view a = adx_matrix(m, k, A, ars, acs);
-    const adx_view b = adx_matrix(k, n, B, brs, bcs);
     if (n == 1) {
-        adx_matvec(&a, &b, C, crs);
+        adx_matvec(&a, B, brs, C, crs);
         return;
     }
+    const adx_view b = adx_matrix(k, n, B, brs, bcs);
     const ad_real *value;
     adx_multiply(&a, &b, adx_add_matrices(&a, &b, &value), C, crs, ccs);
 }
 
-ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev *A,
-                           ptrdiff_t ars, ptrdiff_t acs, const ad_rev *x,
-                           ptrdiff_t incx, ad_rev *y, ptrdiff_t incy)
+ADX_FRAME ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev *A,
+                                     ptrdiff_t ars, ptrdiff_t acs,
+                                     const ad_rev *x, ptrdiff_t incx,
+                                     ad_rev *y, ptrdiff_t incy)
 {
     if (adx_missing_matrix(m, n, A, ars, acs) || adx_missing_s(n, x, incx)
         || adx_missing_s(m, y, incy))
         return;
     const adx_view a = adx_matrix(m, n, A, ars, acs);
-    const adx_view b = adx_matrix(n, 1, x, incx, 0);
-    adx_matvec(&a, &b, y, incy);
+    adx_matvec(&a, x, incx, y, incy);
 }
 
 ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
@@ -12009,8 +12373,7 @@ ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
         || adx_missing(m, y))
         return;
     const adx_view a = { NULL, A, m, n, (ptrdiff_t)n, 1, 1 };
-    const adx_view b = adx_matrix(n, 1, x, 1, 0);
-    adx_matvec(&a, &b, y, 1);
+    adx_matvec(&a, x, 1, y, 1);
 }
 
 /* --- a triangular matrix times a vector ---------------------------------- */

@@ -5,11 +5,11 @@
  * results. They are enough for sums, scalar products with constants, norms and
  * operations on elements. Sweeps are the same for all: a loop over each span.
  *
- *   needs   tape/layout sweep/sweep array/operands
+ *   needs   number/recording tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_few_products adx_products adx_inner_product
  *           adx_finite_all adx_copy_few adx_finite_few adx_zeros adx_chain
- *           adx_linear adx_linear_rule adx_part adx_seal_linear adx_add_linear
- *           adx_sum_of
+ *           adx_span adx_linear adx_linear_rule adx_part adx_seal_linear
+ *           adx_lay_linear adx_add_linear adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -200,14 +200,6 @@ typedef struct adx_span {
             adj[*list++] += product;                                        \
         while (--n > 0)
 
-// adj += c d
-ADX_INLINE void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
-                               const uint32_t *list, uint32_t id,
-                               uint32_t step, ad_real adj[])
-{
-    ADX_EACH_ID(adx_chained(*d++, c));
-}
-
 // adj += d y, element by element
 ADX_INLINE void adx_add_each_at(size_t n, const ad_real d[],
                                 const ad_real y[], const uint32_t *list,
@@ -221,6 +213,29 @@ ADX_INLINE void adx_add_same_at(size_t n, ad_real c, const uint32_t *list,
                                 uint32_t id, uint32_t step, ad_real adj[])
 {
     ADX_EACH_ID(c);
+}
+
+// adj += c d, where a zero c has nothing to add, and one that is infinite or
+// NaN could meet a zero.
+ADX_COLD static void adx_add_special(size_t n, ad_real c, const ad_real d[],
+                                     const uint32_t *list, uint32_t id,
+                                     uint32_t step, ad_real adj[])
+{
+    if (adx_is_zero(c))
+        return;
+    ADX_EACH_ID(adx_chained(*d++, c));
+}
+
+// adj += c d. A plain c absorbs nothing, and nothing absorbs it.
+ADX_INLINE void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
+                               const uint32_t *list, uint32_t id,
+                               uint32_t step, ad_real adj[])
+{
+    if (ADX_UNLIKELY(!adx_is_plain(c))) {
+        adx_add_special(n, c, d, list, id, step, adj);
+        return;
+    }
+    ADX_EACH_ID(c * *d++);
 }
 #undef ADX_EACH_ID
 #endif
@@ -383,6 +398,95 @@ typedef struct adx_part {
     bool own;                   // the caller writes them, where there is room
 } adx_part;
 
+// Ends a statement whose partials the caller has written (`own`): from now on
+// it is known whether its sweep needs care.
+static void adx_seal_linear(adx_linear *s)
+{
+    for (size_t k = 0; k < s->spans && !ADREV_FIXED; k++) {
+        const adx_span *p = &s->span[k];
+        s->e.care = s->e.care || p->scale * 0 != 0
+               || (p->d != NULL && !adx_finite_all(s->n, p->d));
+    }
+}
+
+#if ADREV_FIXED
+ADX_COLD static void adx_place_lists(adx_linear *s, uint32_t *list)
+{
+    for (size_t k = 0; k < s->spans; k++)
+        if (s->span[k].ids.listed) {
+            s->span[k].ids.list = list;
+            list += s->n;
+        }
+}
+
+// Adds a statement whose ids are stored as `spacing` says: the struct, then the
+// partials of those spans that `stored` has a bit for, then room for the lists.
+// NULL: nothing is recorded, because all operands are constants or the tape has
+// failed. What is left to the caller are scales other than 1, partials and ids.
+static adx_linear *adx_lay_linear(size_t n, bool each, size_t spans,
+                                  const uint64_t spacing[], unsigned stored)
+{
+    uint64_t any = 0;
+    bool lists = false;
+    size_t bytes = sizeof(adx_linear);
+    for (size_t k = 0; k < spans; k++) {
+        any |= spacing[k];
+        if (spacing[k] != 0 && stored >> k & 1)
+            bytes += n * sizeof(ad_real);
+        if (adx_is_list(spacing[k])) {
+            bytes += n * sizeof(uint32_t);
+            lists = true;
+        }
+    }
+    if (any == 0 || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    adx_linear *s = adx_add_extended(&adx_linear_rule, bytes, each ? n : 1,
+                                     spans * n);
+    if (s == NULL)
+        return NULL;
+    ad_real *room = (ad_real *)(s + 1);
+    s->n = n;
+    s->spans = spans;
+    s->each = each;
+    for (adx_span *p = s->span; p < s->span + spans; p++, stored >>= 1) {
+        const uint64_t ids = *spacing++;
+        adx_set_ids(&p->ids, ids, 0);
+        p->scale = 1;
+        p->d = NULL;
+        if (ids != 0 && stored & 1) {
+            p->d = room;
+            room += n;
+        }
+    }
+    if (lists)
+        adx_place_lists(s, (uint32_t *)(void *)room);
+    return s;
+}
+
+// Records a linear statement of n terms in each part.
+static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
+                                  const adx_part part[])
+{
+    uint64_t spacing[3];
+    unsigned stored = 0;
+    if (n == 0 || !adx_recording())
+        return NULL;
+    for (size_t k = 0; k < parts; k++) {
+        spacing[k] = adx_spacing(n, part[k].x.x, part[k].x.cs);
+        stored |= (unsigned)(part[k].own || part[k].d != NULL) << k;
+    }
+    adx_linear *s = adx_lay_linear(n, each, parts, spacing, stored);
+    for (size_t k = 0; s != NULL && k < parts; k++) {
+        adx_span *p = &s->span[k];
+        p->scale = part[k].scale;
+        if (p->d != NULL && !part[k].own)
+            adx_pack_scaled(p, part[k].d, n);
+        if (p->ids.listed)
+            adx_write_row(n, part[k].x.x, part[k].x.cs, &p->ids);
+    }
+    return s;
+}
+#else
 // Whether a span keeps partials of its own on the tape.
 static bool adx_stores(const adx_part *p, const adx_ids *ids)
 {
@@ -405,17 +509,6 @@ static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
         bytes += ids[k].listed ? n * sizeof(uint32_t) : 0;
     }
     return active ? bytes : 0;
-}
-
-// Ends a statement whose partials the caller has written (`own`): from now on
-// it is known whether its sweep needs care.
-static void adx_seal_linear(adx_linear *s)
-{
-    for (size_t k = 0; k < s->spans && !ADREV_FIXED; k++) {
-        const adx_span *p = &s->span[k];
-        s->e.care = s->e.care || p->scale * 0 != 0
-               || (p->d != NULL && !adx_finite_all(s->n, p->d));
-    }
 }
 
 // Records a linear statement of n terms in each part. Its memory is the struct,
@@ -454,6 +547,7 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
         list = adx_write_list(&part[k].x, &s->span[k].ids, list);
     return s;
 }
+#endif
 
 // Names the result v of a sum or of a scalar product, and tells the hook.
 static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],

@@ -9,14 +9,16 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           sweep/queries
- *   offers  adx_view ADX_UNIT adx_ids adx_matrix adx_vector adx_constants
- *           adx_offset adx_element adx_view_size ADX_BASE adx_missing
- *           adx_missing_matrix adx_missing_s adx_no_result adx_pack_one
- *           adx_pack_view adx_id_here adx_ids_of_corners adx_classify
- *           adx_pack_even_at adx_pack_even adx_is_constant adx_write_list
- *           adx_id adx_id_of adx_adjacent adx_recording adx_public_view
- *           adx_array_operation adx_tell_array adx_add_extended adx_set_result
- *           adx_name_written adx_put_results
+ *   offers  adx_view ADX_UNIT adx_ids adx_first_value adx_matrix adx_vector
+ *           adx_constants adx_offset adx_element adx_view_size ADX_BASE
+ *           adx_missing adx_missing_matrix adx_missing_s adx_no_result
+ *           adx_pack_row adx_pack_one adx_pack_view adx_id_here adx_is_list
+ *           adx_spacing adx_spacing_of adx_ids_of_corners adx_set_ids
+ *           adx_classify adx_pack_even_at adx_pack_even adx_is_constant
+ *           adx_write_ids adx_write_list adx_write_row adx_id adx_id_of
+ *           adx_adjacent adx_recording adx_public_view adx_array_operation
+ *           adx_tell_array adx_add_extended adx_set_result adx_name_written
+ *           adx_put_results
  * ========================================================================== */
 
 /* --- operands ------------------------------------------------------------ */
@@ -43,19 +45,24 @@ ADX_STATIC_ASSERT(sizeof(ad_rev) % sizeof(ad_real) == 0
 // two steps say them. Others are a list. The arithmetic is modulo 2^32, so a
 // step may stand for a negative one.
 typedef struct adx_ids {
-    const uint32_t *list;       // row by row; NULL: base + i*row + j*col
+    uint32_t *list;             // row by row; NULL: base + i*row + j*col
     uint32_t base;              // 0 and no list: constants
     uint32_t row;               // modulo 2^32
     uint32_t col;
     bool listed;
 } adx_ids;
 
+// x may be NULL.
+ADX_INLINE const ad_real *adx_first_value(const ad_rev *x)
+{
+    return (const ad_real *)(const void *)x;
+}
+
 // The stride of a single row or column does not matter, however large it is.
 static adx_view adx_matrix(size_t rows, size_t cols, const ad_rev x[],
                            ptrdiff_t rs, ptrdiff_t cs)
 {
-    const ad_real *v = x == NULL ? NULL : &x->v;
-    return (adx_view){ x, v, rows, cols, rows > 1 ? rs : 0,
+    return (adx_view){ x, adx_first_value(x), rows, cols, rows > 1 ? rs : 0,
                        cols > 1 ? cs : 0, ADX_UNIT };
 }
 
@@ -205,53 +212,72 @@ static inline uint32_t adx_id_here(ad_rev x)
 }
 
 #if ADREV_FIXED
-// Whether n numbers of one job have ids in steps.
-ADX_APART bool adx_in_order(size_t n, const ad_rev *x, ptrdiff_t inc,
-                            uint32_t job, uint32_t seq, uint32_t step)
+// How the ids of a row are stored: by a base and, in the upper half of a word,
+// a step; or as a list; or, if all numbers are constants, not at all: 0. Of the
+// latter two the base is 0.
+#define ADX_LISTED ((uint64_t)1 << 32)
+
+ADX_INLINE bool adx_is_list(uint64_t spacing)
 {
-    do {
-        const uint32_t others = x->job;
-        const uint32_t id = x->seq;
-        x += inc;
-        ADX_OPAQUE(x);          // or gcc reads one number after the other
-        if (others != job || id != seq)
-            return false;
-        seq += step;
-    } while (--n > 0);
-    return true;
+    return (uint32_t)spacing == 0 && spacing != 0;
 }
 
-// Whether the ids are evenly spaced: base and steps are read off the first
-// numbers. (Of a single one the step is read off itself: its stride is 0.)
-// A column, and a matrix whose rows follow one another, are one row.
+ADX_APART uint64_t adx_look_up_all(size_t n, const ad_rev *x, ptrdiff_t inc)
+{
+    uint32_t any = 0;
+    for (; n > 0; n--, x += inc)
+        any |= adx_id_here(*x);
+    return any == 0 ? 0 : ADX_LISTED;
+}
+
+// Finds that out for n > 0 numbers: base and step are read off the first two.
 // Numbers of an older job, from before a rewind, are looked up one by one: of
 // one job some are still there and some are not.
-static bool adx_find_spacing(const adx_view *a, adx_ids *ids)
+ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
 {
-    const ad_rev *x = a->x;
+    const ad_rev *at = x;
     const uint32_t job = x->job;
     const uint32_t base = x->seq;
-    ptrdiff_t inc = a->cs;
-    size_t n = a->cols;
-    size_t rows = a->rows;
+    const uint32_t step = n > 1 ? x[inc].seq - base : 0;
+    size_t left = n;
+    uint32_t seq = base;
     if (job != (uint32_t)adx_now.job && (base | job) != 0)
-        return false;
-    if (rows != 1 && (n == 1 || a->rs == (ptrdiff_t)n * inc)) {
-        inc = n == 1 ? a->rs : inc;
-        n *= rows;
-        rows = 1;
+        return adx_look_up_all(n, x, inc);
+    do {
+        const uint32_t others = at->job;
+        const uint32_t id = at->seq;
+        at += inc;
+        ADX_OPAQUE(at);         // or gcc reads one number after the other
+        if (others != job || id != seq)
+            return adx_look_up_all(n, x, inc);
+        seq += step;
+    } while (--left > 0);
+    return adx_compound(step, base);
+}
+
+// The same of a matrix. One column, or rows that follow one another, are a row.
+// Otherwise all rows have the step of the first one, and begin in steps.
+static uint64_t adx_spacing_of(const adx_view *a, uint32_t *row)
+{
+    const ad_rev *x = a->x;
+    const size_t n = a->cols;
+    if (a->rows == 1 || n == 1 || a->rs == (ptrdiff_t)n * a->cs) {
+        const uint64_t all = adx_spacing(a->rows * n, x,
+                                         n == 1 ? a->rs : a->cs);
+        *row = (uint32_t)(all >> 32) * (uint32_t)n;
+        return all;
     }
-    const uint32_t step = x[inc].seq - base;
-    const uint32_t row = rows == 1 ? step * (uint32_t)a->cols
-                                   : x[a->rs].seq - base;
-    *ids = (adx_ids){ NULL, base, row, step, false };
-    for (uint32_t seq = base; adx_in_order(n, x, inc, job, seq, step);) {
-        if (--rows == 0)
-            return true;
+    const uint64_t first = adx_spacing(n, x, a->cs);
+    uint64_t other = 0;
+    const uint32_t step = (uint32_t)(first >> 32);
+    uint32_t seq = (uint32_t)first;
+    *row = first == 0 ? 0 : x[a->rs].seq - seq;
+    for (size_t i = 1; i < a->rows; i++) {  // all of them are looked up
         x += a->rs;
-        seq += row;
+        seq += *row;
+        other |= adx_spacing(n, x, a->cs) ^ adx_compound(step, seq);
     }
-    return false;
+    return other == 0 ? first : ADX_LISTED;
 }
 #else
 // Whether the compound ids of a row are id, id + step ... The loop has no
@@ -340,6 +366,31 @@ static bool adx_find_spacing(const adx_view *a, adx_ids *ids)
 }
 #endif
 
+// Decides how the ids are stored: by their spacing, as a list (`listed`), or
+// not at all because all numbers are constants. The list itself is written
+// later, when the statement has its memory. But values of other recordings are
+// looked up here: that may add entries, which must come before the statement.
+#if ADREV_FIXED
+// Sets ids as their spacing says. A list has no place yet.
+ADX_INLINE void adx_set_ids(adx_ids *ids, uint64_t spacing, uint32_t row)
+{
+    ids->list = NULL;
+    ids->base = (uint32_t)spacing;
+    ids->row = row;
+    ids->col = (uint32_t)(spacing >> 32);
+    ids->listed = adx_is_list(spacing);
+}
+
+static adx_ids adx_classify(const adx_view *a)
+{
+    adx_ids ids;
+    uint32_t row = 0;
+    const bool any = a->x != NULL && adx_view_size(a) > 0;
+    const uint64_t spacing = any ? adx_spacing_of(a, &row) : 0;
+    adx_set_ids(&ids, spacing, row);
+    return ids;
+}
+#else
 // Whether any of the numbers is recorded. All of them are looked up.
 ADX_APART bool adx_has_variable(const adx_view *a)
 {
@@ -352,10 +403,6 @@ ADX_APART bool adx_has_variable(const adx_view *a)
     return active;
 }
 
-// Decides how the ids are stored: by their spacing, as a list (`listed`), or
-// not at all because all numbers are constants. The list itself is written
-// later, when the statement has its memory. But values of other recordings are
-// looked up here: that may add entries, which must come before the statement.
 static adx_ids adx_classify(const adx_view *a)
 {
     static const adx_ids none;
@@ -368,7 +415,6 @@ static adx_ids adx_classify(const adx_view *a)
     return ids;
 }
 
-#if !ADREV_FIXED
 // Packs a row of adjacent numbers and checks its ids in one loop, so that the
 // numbers are read once.
 static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
@@ -458,6 +504,15 @@ ADX_INLINE uint32_t *adx_write_list(const adx_view *a, adx_ids *ids,
 {
     return ids->listed ? adx_write_ids(a, ids, to) : to;
 }
+
+#if ADREV_FIXED
+ADX_APART void adx_write_row(size_t n, const ad_rev *x, ptrdiff_t inc,
+                             adx_ids *ids)
+{
+    const adx_view row = adx_vector(n, x, inc);
+    adx_write_ids(&row, ids, ids->list);
+}
+#endif
 
 // The id of number i of a row: of a matrix, adx_id_of.
 ADX_INLINE size_t adx_id(const adx_ids *ids, size_t i)

@@ -76,6 +76,25 @@ static void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
 }
 #endif
 
+#if ADREV_FIXED
+// The fast case of a vector B with any ids: first the adjoints of A, row by row,
+// then those of the vector.
+static void adx_column_reverse(const adx_product *s, ad_real adj[])
+{
+    const ad_real *c = &adj[s->e.first];
+    const ad_real *row = s->a;
+    const uint32_t *list = s->a_ids.list;
+    uint32_t id = s->a_ids.base;
+    for (size_t i = 0; s->b != NULL && i < s->m; i++) {
+        adx_add_scaled(s->k, c[i], s->b, list, id, s->a_ids.col, adj);
+        id += s->a_ids.row;
+        list = list == NULL ? NULL : list + s->k;
+    }
+    for (size_t i = 0; row != NULL && i < s->m; i++, row += s->k)
+        adx_add_scaled(s->k, c[i], row, s->b_ids.list, s->b_ids.base,
+                       s->b_ids.row, adj);
+}
+#else
 // The fast case of a vector B with any ids. The adjoints of row i of A grow by
 // c[i] times the vector, and those of the vector by c[i] times row i. `list` or
 // `id` is where the ids of row i begin.
@@ -96,6 +115,7 @@ static void adx_column_reverse(const adx_product *s, ad_real adj[])
             list += s->k;
     }
 }
+#endif
 
 // The general case: any number of directions, any ids.
 ADX_INLINE void adx_product_reverse_w(const adx_product *s, ad_real adj[],
@@ -182,13 +202,93 @@ static const adx_rule adx_product_rule = {
     adx_product_rule_name, adx_product_reverse, adx_product_forward, NULL
 };
 
-#if ADREV_FIXED         // where no cache is to be spared
-static bool adx_product_ahead(const adx_view *a, const adx_view *b,
-                              adx_ids *ai, adx_ids *bi, ad_real *fault,
-                              const ad_real **value)
+#if ADREV_FIXED
+// Adds the entry of a product: the struct, then the matrices that are saved,
+// then room for the lists of ids. The caller packs the matrices and writes the
+// lists. NULL: all numbers are constants, or the tape has failed.
+ADX_INLINE adx_product *adx_lay_product(size_t m, size_t k, size_t n,
+                                        uint64_t a_ids, uint32_t a_row,
+                                        uint64_t b_ids, uint32_t b_row)
 {
-    (void)a; (void)b; (void)ai; (void)bi; (void)fault; (void)value;
-    return false;
+    const size_t a_saved = b_ids == 0 ? 0 : m * k;
+    const size_t b_saved = a_ids == 0 ? 0 : k * n;
+    const size_t listed = (adx_is_list(a_ids) ? m * k : 0)
+                        + (adx_is_list(b_ids) ? k * n : 0);
+    if ((a_ids | b_ids) == 0 || adx_now.tape->status != ADREV_OK)
+        return NULL;
+    adx_product *s = adx_add_extended(&adx_product_rule,
+        sizeof *s + (a_saved + b_saved) * sizeof(ad_real)
+            + listed * sizeof(uint32_t), m * n, (m + n) * k);
+    if (s == NULL)
+        return NULL;
+    ad_real *room = (ad_real *)(s + 1);
+    s->a = a_saved == 0 ? NULL : room;
+    room += a_saved;
+    s->b = b_saved == 0 ? NULL : room;
+    uint32_t *list = (uint32_t *)(void *)(room + b_saved);
+    s->m = m;
+    s->k = k;
+    s->n = n;
+    adx_set_ids(&s->a_ids, a_ids, a_row);
+    adx_set_ids(&s->b_ids, b_ids, b_row);
+    s->a_ids.list = s->a_ids.listed ? list : NULL;
+    list += s->a_ids.listed ? m * k : 0;
+    s->b_ids.list = s->b_ids.listed ? list : NULL;
+    return s;
+}
+
+static void adx_fill_matrix(const adx_view *a, adx_ids *ids, ad_real *saved)
+{
+    if (saved != NULL)
+        adx_pack_view(a, saved);
+    if (ids->listed)
+        adx_write_ids(a, ids, ids->list);
+}
+
+// Records a product; no value is known before.
+static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
+                                    const ad_real **value)
+{
+    uint32_t a_row;
+    uint32_t b_row;
+    *value = NULL;
+    if (adx_view_size(a) == 0 || b->cols == 0 || !adx_recording())
+        return NULL;
+    const uint64_t a_ids = adx_spacing_of(a, &a_row);
+    const uint64_t b_ids = adx_spacing_of(b, &b_row);
+    adx_product *s = adx_lay_product(a->rows, a->cols, b->cols, a_ids, a_row,
+                                     b_ids, b_row);
+    if (s == NULL)
+        return NULL;
+    ADX_TALLY(forward, add, a->rows * (a->cols - 1) * b->cols);
+    ADX_TALLY(forward, mul, adx_view_size(a) * b->cols);
+    adx_fill_matrix(a, &s->a_ids, s->a);
+    adx_fill_matrix(b, &s->b_ids, s->b);
+    return s;
+}
+
+// Records y = A x.
+ADX_INLINE adx_product *adx_add_matvec(const adx_view *a, const ad_rev *x,
+                                       ptrdiff_t incx)
+{
+    uint32_t row = 0;
+    const size_t k = a->cols;
+    if (adx_view_size(a) == 0 || !adx_recording())
+        return NULL;
+    const uint64_t a_ids = a->x == NULL ? 0 : adx_spacing_of(a, &row);
+    const uint64_t x_ids = adx_spacing(k, x, incx);
+    adx_product *s = adx_lay_product(a->rows, k, 1, a_ids, row, x_ids,
+                                     (uint32_t)(x_ids >> 32));
+    if (s == NULL)
+        return NULL;
+    ADX_TALLY(forward, add, a->rows * (k - 1));
+    ADX_TALLY(forward, mul, a->rows * k);
+    adx_fill_matrix(a, &s->a_ids, s->a);
+    if (s->b != NULL)
+        adx_pack_row(k, &x->v, incx * ADX_UNIT, s->b);
+    if (s->b_ids.listed)
+        adx_write_row(k, x, incx, &s->b_ids);
+    return s;
 }
 #else
 // Packs A and B right where the entry of the product will lie, before that
@@ -228,7 +328,6 @@ static bool adx_product_ahead(const adx_view *a, const adx_view *b,
     *value = even ? product : NULL;
     return even;
 }
-#endif
 
 // Adds the entry of a product: the struct, then the matrices that are saved,
 // then the lists of ids. If both matrices are packed already, they lie where
@@ -292,6 +391,7 @@ static adx_product *adx_add_product(const adx_view *a, const adx_view *b,
     s->e.care = fault != 0;
     return s;
 }
+#endif
 
 static const adx_product *adx_add_matrices(const adx_view *a, const adx_view *b,
                                            const ad_real **value)
@@ -339,6 +439,27 @@ static void adx_multiply(const adx_view *a, const adx_view *b,
     }
 }
 
+#if ADREV_FIXED
+// y = A x, recorded and computed.
+static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
+                       ad_rev *y, ptrdiff_t incy)
+{
+    const adx_product *s = adx_add_matvec(a, x, incx);
+    const ptrdiff_t along = a->cs * a->unit;
+    const ptrdiff_t down = a->rs * a->unit;
+    const ptrdiff_t step = incx * ADX_UNIT;
+    const size_t k = a->cols;
+    const ad_real *row = a->v;
+    const ad_real *v = adx_first_value(x);
+    for (size_t i = 0; i < a->rows; i++, y += incy) {
+        const ad_real sum = k < 8 ? adx_few_products(0, k, row, along, v, step)
+                                  : adx_products(k, row, along, v, step);
+        adx_set_result(y, sum, ADX_BASE(s), i);
+        if (k > 0)              // or there may be no array: NULL + 0 is undefined
+            row += down;
+    }
+}
+#else
 // y = A x, by scalar products, or from the results that adx_product_ahead left.
 static void adx_multiply_vector(const adx_view *a, const adx_view *x,
                                 const adx_product *s, const ad_real value[],
@@ -351,22 +472,63 @@ static void adx_multiply_vector(const adx_view *a, const adx_view *x,
     for (size_t i = 0; i < a->rows; i++) {
         const ad_real *row = empty ? a->v
                            : a->v + (ptrdiff_t)i * a->rs * a->unit;
-        ad_real v = !ADREV_FIXED && value != NULL ? value[i]
-                  : ADREV_FIXED && a->cols < 8
-                  ? adx_few_products(0, a->cols, row, along, x->v, down)
+        ad_real v = value != NULL ? value[i]
                   : adx_products(a->cols, row, along, x->v, down);
         adx_set_result(&y[(ptrdiff_t)i * inc], v, ADX_BASE(s), i);
     }
 }
 
-static void adx_matvec(const adx_view *a, const adx_view *x, ad_rev y[],
-                       ptrdiff_t inc)
+static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
+                       ad_rev *y, ptrdiff_t incy)
 {
+    const adx_view column = adx_matrix(a->cols, 1, x, incx, 0);
     const ad_real *value;
-    const adx_product *s = adx_add_matrices(a, x, &value);
-    adx_multiply_vector(a, x, s, value, y, inc);
+    const adx_product *s = adx_add_matrices(a, &column, &value);
+    adx_multiply_vector(a, &column, s, value, y, incy);
+}
+#endif
+
+#if ADREV_FIXED
+// A span of a scalar product: x, with y as partials.
+static void adx_fill_dot(size_t n, adx_span *p, const ad_rev *x, ptrdiff_t incx,
+                         const ad_rev *y, ptrdiff_t incy)
+{
+    if (p->d != NULL)
+        adx_pack_row(n, &y->v, incy * ADX_UNIT, p->d);
+    if (p->ids.listed)
+        adx_write_row(n, x, incx, &p->ids);
 }
 
+// A linear statement: the partials of each array are the values of the other. Of
+// an array with itself they are 2 x.
+ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
+                                    const ad_rev *y, ptrdiff_t incy)
+{
+    if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
+        return adx_no_result();
+    const size_t spans = x == y && incx == incy ? 1 : 2;
+    adx_linear *s = NULL;
+    ad_rev z;
+    if (n > 0 && adx_recording()) {
+        const uint64_t ids[2] = { adx_spacing(n, x, incx),
+                                  spans == 1 ? 0 : adx_spacing(n, y, incy) };
+        s = adx_lay_linear(n, false, spans, ids, 3);
+    }
+    if (s != NULL) {
+        ADX_TALLY(forward, add, n - 1);
+        ADX_TALLY(forward, mul, n);
+        adx_fill_dot(n, &s->span[0], x, incx, y, incy);
+        if (spans == 2)
+            adx_fill_dot(n, &s->span[1], y, incy, x, incx);
+        for (size_t i = 0; spans == 1 && i < n; i++)
+            s->span[0].d[i] *= 2;
+    }
+    adx_set_result(&z, adx_products(n, adx_first_value(x), incx * ADX_UNIT,
+                                    adx_first_value(y), incy * ADX_UNIT),
+                   ADX_BASE(s), 0);
+    return z;
+}
+#else
 // x . x: one span of n operands with partials 2 x, half of what a product of
 // two vectors would store.
 static ad_rev adx_square_sum(const adx_view *x)
@@ -393,6 +555,7 @@ ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     adx_multiply_vector(&a, &column, s, value, &z, 1);
     return z;
 }
+#endif
 
 ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev *A,
                            ptrdiff_t ars, ptrdiff_t acs, const ad_rev *B,
@@ -404,25 +567,25 @@ ADX_API void (ad_matmul_s)(size_t m, size_t k, size_t n, const ad_rev *A,
         || adx_missing_matrix(m, n, C, crs, ccs) || m == 0 || n == 0)
         return;
     const adx_view a = adx_matrix(m, k, A, ars, acs);
-    const adx_view b = adx_matrix(k, n, B, brs, bcs);
     if (n == 1) {
-        adx_matvec(&a, &b, C, crs);
+        adx_matvec(&a, B, brs, C, crs);
         return;
     }
+    const adx_view b = adx_matrix(k, n, B, brs, bcs);
     const ad_real *value;
     adx_multiply(&a, &b, adx_add_matrices(&a, &b, &value), C, crs, ccs);
 }
 
-ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev *A,
-                           ptrdiff_t ars, ptrdiff_t acs, const ad_rev *x,
-                           ptrdiff_t incx, ad_rev *y, ptrdiff_t incy)
+ADX_FRAME ADX_API void (ad_matvec_s)(size_t m, size_t n, const ad_rev *A,
+                                     ptrdiff_t ars, ptrdiff_t acs,
+                                     const ad_rev *x, ptrdiff_t incx,
+                                     ad_rev *y, ptrdiff_t incy)
 {
     if (adx_missing_matrix(m, n, A, ars, acs) || adx_missing_s(n, x, incx)
         || adx_missing_s(m, y, incy))
         return;
     const adx_view a = adx_matrix(m, n, A, ars, acs);
-    const adx_view b = adx_matrix(n, 1, x, incx, 0);
-    adx_matvec(&a, &b, y, incy);
+    adx_matvec(&a, x, incx, y, incy);
 }
 
 ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
@@ -432,8 +595,7 @@ ADX_API void (ad_matvecc)(size_t m, size_t n, const ad_real A[],
         || adx_missing(m, y))
         return;
     const adx_view a = { NULL, A, m, n, (ptrdiff_t)n, 1, 1 };
-    const adx_view b = adx_matrix(n, 1, x, 1, 0);
-    adx_matvec(&a, &b, y, 1);
+    adx_matvec(&a, x, 1, y, 1);
 }
 
 /* --- a triangular matrix times a vector ---------------------------------- */

@@ -295,6 +295,91 @@ static ad_real adx_value_of(adx_each_op row, ad_real x, ad_real y, ad_real z)
 }
 #endif
 
+#if ADREV_FIXED
+// The partials of a linear operation are the scales of its spans.
+ADX_APART void adx_set_scales(adx_each_op row, adx_linear *s)
+{
+    const ad_rev zero = ADX_ZERO;
+    const ad_rev *const at[3] = { &zero, &zero, &zero };
+    ad_real *const d[3] = { &s->span[0].scale, &s->span[1].scale,
+                            &s->span[2].scale };
+    ad_rev v;
+    row.loops(1, at, &v, d);
+}
+
+// Records the statement, and says where its partials go: d.
+ADX_INLINE adx_linear *adx_add_each(adx_each_op row, size_t n,
+                                    const ad_rev *const x[3],
+                                    const ptrdiff_t inc[3], ad_real *d[3])
+{
+    uint64_t spacing[3];
+    for (size_t k = 0; k < row.arity; k++)
+        spacing[k] = adx_spacing(n, x[k], inc[k]);
+    adx_linear *s = adx_lay_linear(n, true, row.arity, spacing,
+                                   row.linear ? 0 : 7);
+    if (s == NULL)
+        return NULL;
+    if (row.linear)
+        adx_set_scales(row, s);
+    for (size_t k = 0; k < row.arity; k++) {
+        adx_span *p = &s->span[k];
+        d[k] = p->d;
+        if (p->ids.listed)
+            adx_write_row(n, x[k], inc[k], &p->ids);
+    }
+    return s;
+}
+
+// Computes elements one by one where an array has a stride, and where each is
+// to be looked at.
+ADX_APART void adx_each_apart(adx_each_op row, size_t n, const ad_rev *x[3],
+                              const ptrdiff_t inc[3], ad_real *d[3],
+                              const adx_extended *e, ad_rev *y, ptrdiff_t incy)
+{
+    for (size_t i = 0; i < n; i++, y += incy) {
+        row.loops(1, x, y, d);
+        for (size_t k = 0; k < row.arity; k++) {
+            x[k] += inc[k];
+            d[k] = d[k] == NULL ? NULL : d[k] + 1;
+        }
+#if ADREV_COUNT
+        adx_count_op(row.op, e == NULL ? 0 : (unsigned)row.arity);
+#endif
+        adx_set_result(y, y->v, e, i);
+    }
+}
+
+// The operation becomes one linear statement with n results and a span for each
+// operand. Sums and differences have a scale instead of partials.
+ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
+                        ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,
+                        const ad_rev *c, ptrdiff_t incc, ad_rev *y,
+                        ptrdiff_t incy)
+{
+    const bool two = row.arity > 1;
+    const bool three = row.arity > 2;
+    if (row.loops == NULL) {
+        adx_failed(ADREV_ESHAPE);
+        return;
+    }
+    if (adx_missing_s(n, a, inca) || (two && adx_missing_s(n, b, incb))
+        || (three && adx_missing_s(n, c, incc)) || adx_missing_s(n, y, incy)
+        || n == 0)
+        return;
+    const ad_rev *x[3] = { a, two ? b : a, three ? c : a };
+    const ptrdiff_t inc[3] = { inca, incb, incc };
+    ad_real *d[3] = { NULL, NULL, NULL };
+    const adx_linear *s = row.step || !adx_recording()
+                        ? NULL : adx_add_each(row, n, x, inc, d);
+    if (ADREV_COUNT || ADREV_DEBUG || incy != 1 || inca != 1
+        || (two && incb != 1) || (three && incc != 1)) {
+        adx_each_apart(row, n, x, inc, d, ADX_BASE(s), y, incy);
+        return;
+    }
+    row.loops(n, x, y, d);
+    adx_name_written(ADX_BASE(s), n, y);
+}
+#else
 // The partial with respect to operand k where it is the same for all elements,
 // so that none is stored; 0: it is not.
 static ad_real adx_uniform(adx_each_op row, size_t k)
@@ -310,39 +395,6 @@ static ad_real adx_uniform(adx_each_op row, size_t k)
     return uniform;
 }
 
-#if ADREV_FIXED
-// All elements at once, or one by one where an array has a stride.
-static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
-                            adx_linear *s, ad_rev y[], ptrdiff_t incy)
-{
-    const ad_rev *x[3] = { part->x.x, part->x.x, part->x.x };
-    ad_real *d[3] = { NULL, NULL, NULL };
-    bool strides = incy != 1;
-    for (size_t k = 0; k < row.arity; k++) {
-        x[k] = part[k].x.x;
-        d[k] = s == NULL ? NULL : s->span[k].d;
-        strides |= part[k].x.cs != 1;
-    }
-    if (!strides)
-        row.loops(n, x, y, d);
-    if (!strides && !ADREV_COUNT && !ADREV_DEBUG && n > 0) {
-        adx_name_written(ADX_BASE(s), n, y);
-        return;
-    }
-    for (size_t i = 0; i < n; i++, y += incy) {
-        if (strides)
-            row.loops(1, x, y, d);
-        for (size_t k = 0; strides && k < row.arity; k++) {
-            x[k] += part[k].x.cs;
-            d[k] = d[k] == NULL ? NULL : d[k] + 1;
-        }
-#if ADREV_COUNT
-        adx_count_op(row.op, s == NULL ? 0 : (unsigned)row.arity);
-#endif
-        adx_set_result(y, y->v, ADX_BASE(s), i);
-    }
-}
-#else
 #define ADX_TOGETHER 64         // elements that are worked on at a time
 
 // Elements from .. from + n. The operands are packed into small arrays that
@@ -396,7 +448,6 @@ static void adx_watch_steps(adx_each_op row, const adx_view *a)
             adx_observed(row.op, adx_value_of(row, x.v, 0, 0), x, x);
     }
 }
-#endif
 
 // The operation becomes one linear statement with n results and a span for each
 // operand. Sums and differences have a scale instead of partials.
@@ -425,16 +476,15 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
         part[k].own = scale == 0;
         part[k].scale = scale == 0 ? 1 : scale;
     } while (++k < 3 && k < arity);
-#if !ADREV_FIXED
     if (row.step && ADX_TRACED)
         adx_watch_steps(row, &part[0].x);
-#endif
     adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, part);
     adx_tell_array(ADREV_ARRAY_each, row.op, ADX_BASE(s),
                    &part[0].x, arity > 1 ? &part[1].x : NULL,
                    arity > 2 ? &part[2].x : NULL);
     adx_record_each(row, n, part, s, y, incy);
 }
+#endif
 
 ADX_API void (ad_each_s)(ad_opcode op, size_t n, const ad_rev *a,
                          ptrdiff_t inca, const ad_rev *b, ptrdiff_t incb,

@@ -18,9 +18,9 @@
  *
  *   offers  ADX_EXTERN ADX_ZERO ADX_STATIC_ASSERT ADX_INLINE ADX_CHECKED
  *           ADX_COLD ADX_NOINLINE ADX_APART ADX_UNUSED ADX_UNLIKELY ADX_LIKELY
- *           ADX_KNOWN ADX_OPAQUE ADX_FAST ADX_SELDOM ADX_LANES ADX_WORDS
- *           ADX_FAR ADX_FETCH ADX_FUSES ADX_QUIET ADX_LOUD ADX_SELDOM_BEGIN
- *           ADX_SELDOM_END ADX_API ADX_TRY ADX_THREAD
+ *           ADX_KNOWN ADX_OPAQUE ADX_FAST ADX_SELDOM ADX_FRAME ADX_LANES
+ *           ADX_WORDS ADX_FAR ADX_FETCH ADX_FUSES ADX_QUIET ADX_LOUD
+ *           ADX_SELDOM_BEGIN ADX_SELDOM_END ADX_API ADX_TRY ADX_THREAD
  * ========================================================================== */
 
 // ADREV_REAL    the type of a value: double or float.       default double
@@ -211,9 +211,11 @@ ADX_EXTERN size_t strlen(const char *text);
 #if ADREV_FIXED
 #define ADX_FAST   static ADX_UNUSED
 #define ADX_SELDOM ADX_NOINLINE
+#define ADX_FRAME  ADX_NOINLINE
 #else
 #define ADX_FAST   ADX_INLINE
 #define ADX_SELDOM ADX_COLD
+#define ADX_FRAME
 #endif
 
 // Sweeps of several directions work on vectors, on processors that have

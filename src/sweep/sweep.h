@@ -8,10 +8,10 @@
  * the lanes. As everywhere, a zero factor absorbs the other one (core/types).
  *
  *   needs   number/recording tape/layout tape/entries tape/walk
- *   offers  adx_chained adx_spread ADX_WIDEST ADX_ACROSS adx_total adx_stretch
- *           adx_reverse_extended adx_leap_of adx_reverse_1 adx_reverse
- *           adx_sweep_fn ADX_FOR_WIDTH adx_sweep adx_forward_extended
- *           adx_forward adx_forward_1
+ *   offers  adx_chained adx_is_plain adx_spread ADX_WIDEST ADX_ACROSS
+ *           adx_total adx_stretch adx_reverse_extended adx_leap_of
+ *           adx_reverse_1 adx_reverse adx_sweep_fn ADX_FOR_WIDTH adx_sweep
+ *           adx_forward_extended adx_forward adx_forward_1
  * ========================================================================== */
 
 /* --- reverse ------------------------------------------------------------- */

@@ -212,8 +212,8 @@ static bool adx_begin_block(ad_tape *t, adx_context *c, size_t need)
 
 // Makes room for an entry in this block or in the next. `values` is how many it
 // makes; fixed memory needs room for one even if it makes none.
-static bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
-                          size_t values)
+ADX_INLINE bool adx_make_room(ad_tape *t, adx_context *c, size_t need,
+                              size_t values)
 {
 #if ADREV_FIXED
     return (ADREV_VALUES >= (uint32_t)1 << 31

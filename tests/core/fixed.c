@@ -558,11 +558,76 @@ static void test_zero_factors(void)
           && g[1] == 0 && g[3] == 0 && g[4] == infinite,
           "an infinite adjoint: %g %g %g %g", (double)g[0], (double)g[1],
           (double)g[3], (double)g[4]);
+    y = ad_rec(ad_mul(ad_dot(2, x, x + 3), infinite));
+    CHECK(ad_gradient(t, y, 6, x, g) == ADREV_OK && g[0] == infinite
+          && g[1] == 0 && g[3] == 0 && g[4] == infinite,
+          "an infinite adjoint of a scalar product: %g %g %g %g", (double)g[0],
+          (double)g[1], (double)g[3], (double)g[4]);
     ad_trimatvec(2, d, x, x + 4, h);        // l = 0, x = (0, 3)
     y = ad_rec(ad_mul(h[1], infinite));
     CHECK(ad_gradient(t, y, 6, x, g) == ADREV_OK && g[0] == 0 && g[4] == 0
           && g[5] == infinite, "a triangle: %g %g %g", (double)g[0],
           (double)g[4], (double)g[5]);
+}
+
+enum { MIXED_M = 3, MIXED_N = 4, MIXED_ALL = (MIXED_M + 1) * MIXED_N };
+
+// Products of rows of all kinds: inputs, constants, one input again and again,
+// inputs and constants by turns. `single`: by statements of single numbers.
+static ad_rev mixed_products(bool single, unsigned kinds, const ad_rev in[])
+{
+    ad_rev a[MIXED_M + 1][MIXED_N + 1], y[MIXED_M + 3] = { { .v = 0 } };
+    ad_rev each[MIXED_N], sum = { .v = 0 };
+    const ad_rev *x = a[MIXED_M];
+    for (unsigned i = 0; i <= MIXED_M; i++)
+        for (unsigned j = 0; j < MIXED_N; j++) {
+            const unsigned at = i * MIXED_N;
+            const unsigned kind = kinds >> 2 * i & 3;
+            a[i][j] = in[kind != 2 ? at + j : at == 0 ? 0 : at - 1];
+            if (kind == 1 || (kind == 3 && j % 2 == 1))
+                a[i][j] = (ad_rev){ .v = a[i][j].v };
+        }
+    if (!single) {
+        ad_matvec_s(MIXED_M, MIXED_N, a[0], MIXED_N + 1, 1, x, 1, y, 1);
+        y[MIXED_M] = ad_dot(MIXED_N, a[0], a[1]);
+        y[MIXED_M + 1] = ad_dot(MIXED_N, x, x);
+        ad_each(ADREV_OP_sub, MIXED_N, a[0], x, NULL, each);
+        ad_each(ADREV_OP_sqr, MIXED_N, each, NULL, NULL, each);
+        y[MIXED_M + 2] = ad_sum(MIXED_N, each);
+    }
+    for (unsigned j = 0; single && j < MIXED_N; j++) {
+        for (unsigned i = 0; i < MIXED_M; i++)
+            ad_acc(&y[i], ad_mul(a[i][j], x[j]));
+        ad_acc(&y[MIXED_M], ad_mul(a[0][j], a[1][j]));
+        ad_acc(&y[MIXED_M + 1], ad_sqr(x[j]));
+        ad_acc(&y[MIXED_M + 2], ad_sqr(ad_sub(a[0][j], x[j])));
+    }
+    for (int i = 0; i < MIXED_M + 3; i++)
+        ad_acc(&sum, ad_mul(y[i], 1 << i));
+    return sum;
+}
+
+// All numbers are whole, so the results are the same in any order.
+static void test_mixtures(void)
+{
+    for (unsigned kinds = 0; kinds < 256; kinds++) {
+        ad_tape *t = begin(ROOM);
+        ad_rev in[MIXED_ALL];
+        ad_real at[MIXED_ALL], g[MIXED_ALL], want[MIXED_ALL];
+        for (int i = 0; i < MIXED_ALL; i++)
+            at[i] = (ad_real)(i * i % 7 - 3);
+        ad_inputs(MIXED_ALL, at, in);
+        const ad_rev one = mixed_products(true, kinds, in);
+        const ad_rev y = mixed_products(false, kinds, in);
+        if (y.job == 0) {
+            CHECK(one.job == 0 && y.v == one.v, "constants %u", kinds);
+            continue;
+        }
+        CHECK(ad_gradient(t, one, MIXED_ALL, in, want) == ADREV_OK
+              && ad_gradient(t, y, MIXED_ALL, in, g) == ADREV_OK && y.v == one.v
+              && memcmp(g, want, sizeof g) == 0, "rows of kinds %u: %g, %g",
+              kinds, (double)y.v, (double)one.v);
+    }
 }
 
 // Elements with strides, in place, beside the same operations one by one.
@@ -699,6 +764,7 @@ int main(void)
     test_counts();
 #endif
     test_zero_factors();
+    test_mixtures();
     test_strides();
     test_full_of_arrays();
     test_rewound_arrays();
