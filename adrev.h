@@ -5851,8 +5851,8 @@ static ADX_UNUSED void adx_drop_spare(adx_spare *spare, const ad_allocator *a)
 
 // Appends an entry that makes `values` values. Returns its operands, which the
 // caller writes; NULL: the tape has failed.
-static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
-                              size_t values)
+ADX_INLINE adx_operand *adx_entry(adx_context *c, unsigned header,
+                                  size_t operands, size_t values)
 {
     ad_tape *t = c->tape;
     size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
@@ -7444,11 +7444,15 @@ static bool adx_reverse_1(const ad_tape *t, ad_real adj[])
         do {
             const unsigned header = *head++;
             if (ADX_UNLIKELY(header & ADX_OTHER)) {
+                if (ADREV_FIXED < 2 && header == ADX_EXTENDED) {
+                    op -= op[-1].id;
+                    y -= adx_values(ADX_EXTENDED, op);
+                    if (!adx_reverse_extended(t, NULL, op, adj, 1))
+                        return false;
+                    continue;
+                }
                 op -= adx_operands(header, op - 1);
                 y -= adx_values(header, op);
-                if (ADREV_FIXED < 2 && header == ADX_EXTENDED
-                    && !adx_reverse_extended(t, NULL, op, adj, 1))
-                    return false;
                 continue;
             }
             const size_t n = header & ADX_COUNT;
@@ -7796,13 +7800,13 @@ ADX_FAST bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
             return false;
 #else
     const adx_job job = c->job;
-    const size_t last = c->seq;
     if (n > 0)
         do {
             const uint32_t seq = x->seq;
             const uint32_t others = x->job;
             ADX_OPAQUE(x);      // or gcc reads one number after the other
-            if (others != job || seq > last)
+            // with ADREV_FIXED nobody has the job but the values up to c->seq
+            if (others != job || (!ADREV_FIXED && seq > c->seq))
                 return false;
             x++;
         } while (--n > 0);
@@ -10650,13 +10654,13 @@ ADX_INLINE ad_real adx_few_products(ad_real total, size_t n, const ad_real x[],
 }
 
 // A scalar product in eight running sums, with any strides: the order of
-// adx_inner_product.
+// adx_inner_product. Small machines have one sum.
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
     ad_real total = 0;
     size_t i = 0;
-    if (n >= 8) {
+    if (n >= 8 && !ADREV_FIXED) {
         ad_real sum[8] = {0};
         for (; i + 8 <= n; i += 8, x += 8 * xs, y += 8 * ys)
             for (int k = 0; k < 8; k++)
@@ -11398,9 +11402,12 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
 #define ADX_LOOPS_1(name) ADX_LOOP_IF(da, adx_fx_##name)
 #define ADX_LOOPS_2(name) ADX_LOOPS_1(name) ADX_LOOP_IF(db, adx_fy_##name)
 #define ADX_LOOPS_3(name) ADX_LOOPS_2(name) ADX_LOOP_IF(dc, adx_fz_##name)
-#define ADX_ROW(name, arity, ...)                                           \
+// Of a linear operation the partials are the same for all elements: one of each
+// is written.
+#define ADX_ROW(name, arity, f, fx, fy, fz, x0, x1, y0, y1, z0, z1, how)    \
     ADX_API void adx_loops_##name(ADX_LOOPED)                               \
     {                                                                       \
+        const bool linear = ((how) & ADX_LINEAR) != 0;                      \
         const ad_rev *xa = x[0];                                            \
         const ad_rev *xb = x[1];                                            \
         const ad_rev *xc = x[2];                                            \
@@ -11408,14 +11415,17 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
         ad_real *db = d[1];                                                 \
         ad_real *dc = d[2];                                                 \
         (void)db; (void)dc;                                                 \
-        for (; n > 0; n--, xa++, xb++, xc++, v++) {                         \
+        do {                                                                \
             const ad_real a = xa->v;                                        \
             const ad_real b = xb->v;                                        \
             const ad_real c = xc->v;                                        \
             const ad_real y = adx_f_##name(a, b, c);                        \
-            ADX_LOOPS_##arity(name)                                         \
+            if (!linear || n == 1) {                                        \
+                ADX_LOOPS_##arity(name)                                     \
+            }                                                               \
             v->v = y;                                                       \
-        }                                                                   \
+            xa++, xb++, xc++, v++;                                          \
+        } while (--n > 0);                                                  \
     }
 #define ADX_STEP(name, ...)                                                 \
     ADX_API void adx_loops_##name(ADX_LOOPED)                               \
@@ -12230,8 +12240,7 @@ static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
     const ad_real *row = a->v;
     const ad_real *v = adx_first_value(x);
     for (size_t i = 0; i < a->rows; i++, y += incy) {
-        const ad_real sum = k < 8 ? adx_few_products(0, k, row, along, v, step)
-                                  : adx_products(k, row, along, v, step);
+        const ad_real sum = adx_few_products(0, k, row, along, v, step);
         adx_set_result(y, sum, ADX_BASE(s), i);
         if (k > 0)              // or there may be no array: NULL + 0 is undefined
             row += down;
@@ -12301,9 +12310,10 @@ ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
         for (size_t i = 0; spans == 1 && i < n; i++)
             s->span[0].d[i] *= 2;
     }
-    adx_set_result(&z, adx_products(n, adx_first_value(x), incx * ADX_UNIT,
-                                    adx_first_value(y), incy * ADX_UNIT),
-                   ADX_BASE(s), 0);
+    const ad_real sum = adx_few_products(0, n, adx_first_value(x),
+                                         incx * ADX_UNIT, adx_first_value(y),
+                                         incy * ADX_UNIT);
+    adx_set_result(&z, sum, ADX_BASE(s), 0);
     return z;
 }
 #else

@@ -39,13 +39,13 @@ ADX_INLINE ad_real adx_few_products(ad_real total, size_t n, const ad_real x[],
 }
 
 // A scalar product in eight running sums, with any strides: the order of
-// adx_inner_product.
+// adx_inner_product. Small machines have one sum.
 static ad_real adx_products(size_t n, const ad_real x[], ptrdiff_t xs,
                             const ad_real y[], ptrdiff_t ys)
 {
     ad_real total = 0;
     size_t i = 0;
-    if (n >= 8) {
+    if (n >= 8 && !ADREV_FIXED) {
         ad_real sum[8] = {0};
         for (; i + 8 <= n; i += 8, x += 8 * xs, y += 8 * ys)
             for (int k = 0; k < 8; k++)

@@ -452,8 +452,7 @@ static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
     const ad_real *row = a->v;
     const ad_real *v = adx_first_value(x);
     for (size_t i = 0; i < a->rows; i++, y += incy) {
-        const ad_real sum = k < 8 ? adx_few_products(0, k, row, along, v, step)
-                                  : adx_products(k, row, along, v, step);
+        const ad_real sum = adx_few_products(0, k, row, along, v, step);
         adx_set_result(y, sum, ADX_BASE(s), i);
         if (k > 0)              // or there may be no array: NULL + 0 is undefined
             row += down;
@@ -523,9 +522,10 @@ ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
         for (size_t i = 0; spans == 1 && i < n; i++)
             s->span[0].d[i] *= 2;
     }
-    adx_set_result(&z, adx_products(n, adx_first_value(x), incx * ADX_UNIT,
-                                    adx_first_value(y), incy * ADX_UNIT),
-                   ADX_BASE(s), 0);
+    const ad_real sum = adx_few_products(0, n, adx_first_value(x),
+                                         incx * ADX_UNIT, adx_first_value(y),
+                                         incy * ADX_UNIT);
+    adx_set_result(&z, sum, ADX_BASE(s), 0);
     return z;
 }
 #else

@@ -218,9 +218,12 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
 #define ADX_LOOPS_1(name) ADX_LOOP_IF(da, adx_fx_##name)
 #define ADX_LOOPS_2(name) ADX_LOOPS_1(name) ADX_LOOP_IF(db, adx_fy_##name)
 #define ADX_LOOPS_3(name) ADX_LOOPS_2(name) ADX_LOOP_IF(dc, adx_fz_##name)
-#define ADX_ROW(name, arity, ...)                                           \
+// Of a linear operation the partials are the same for all elements: one of each
+// is written.
+#define ADX_ROW(name, arity, f, fx, fy, fz, x0, x1, y0, y1, z0, z1, how)    \
     ADX_API void adx_loops_##name(ADX_LOOPED)                               \
     {                                                                       \
+        const bool linear = ((how) & ADX_LINEAR) != 0;                      \
         const ad_rev *xa = x[0];                                            \
         const ad_rev *xb = x[1];                                            \
         const ad_rev *xc = x[2];                                            \
@@ -228,14 +231,17 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
         ad_real *db = d[1];                                                 \
         ad_real *dc = d[2];                                                 \
         (void)db; (void)dc;                                                 \
-        for (; n > 0; n--, xa++, xb++, xc++, v++) {                         \
+        do {                                                                \
             const ad_real a = xa->v;                                        \
             const ad_real b = xb->v;                                        \
             const ad_real c = xc->v;                                        \
             const ad_real y = adx_f_##name(a, b, c);                        \
-            ADX_LOOPS_##arity(name)                                         \
+            if (!linear || n == 1) {                                        \
+                ADX_LOOPS_##arity(name)                                     \
+            }                                                               \
             v->v = y;                                                       \
-        }                                                                   \
+            xa++, xb++, xc++, v++;                                          \
+        } while (--n > 0);                                                  \
     }
 #define ADX_STEP(name, ...)                                                 \
     ADX_API void adx_loops_##name(ADX_LOOPED)                               \

@@ -83,13 +83,13 @@ ADX_FAST bool adx_all_newest(const adx_context *c, size_t n, const ad_rev x[])
             return false;
 #else
     const adx_job job = c->job;
-    const size_t last = c->seq;
     if (n > 0)
         do {
             const uint32_t seq = x->seq;
             const uint32_t others = x->job;
             ADX_OPAQUE(x);      // or gcc reads one number after the other
-            if (others != job || seq > last)
+            // with ADREV_FIXED nobody has the job but the values up to c->seq
+            if (others != job || (!ADREV_FIXED && seq > c->seq))
                 return false;
             x++;
         } while (--n > 0);

@@ -215,11 +215,15 @@ static bool adx_reverse_1(const ad_tape *t, ad_real adj[])
         do {
             const unsigned header = *head++;
             if (ADX_UNLIKELY(header & ADX_OTHER)) {
+                if (ADREV_FIXED < 2 && header == ADX_EXTENDED) {
+                    op -= op[-1].id;
+                    y -= adx_values(ADX_EXTENDED, op);
+                    if (!adx_reverse_extended(t, NULL, op, adj, 1))
+                        return false;
+                    continue;
+                }
                 op -= adx_operands(header, op - 1);
                 y -= adx_values(header, op);
-                if (ADREV_FIXED < 2 && header == ADX_EXTENDED
-                    && !adx_reverse_extended(t, NULL, op, adj, 1))
-                    return false;
                 continue;
             }
             const size_t n = header & ADX_COUNT;

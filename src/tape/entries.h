@@ -12,8 +12,8 @@
 
 // Appends an entry that makes `values` values. Returns its operands, which the
 // caller writes; NULL: the tape has failed.
-static adx_operand *adx_entry(adx_context *c, unsigned header, size_t operands,
-                              size_t values)
+ADX_INLINE adx_operand *adx_entry(adx_context *c, unsigned header,
+                                  size_t operands, size_t values)
 {
     ad_tape *t = c->tape;
     size_t need = sizeof(uint16_t) + operands * sizeof(adx_operand);
