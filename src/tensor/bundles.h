@@ -149,14 +149,28 @@ static bool adx_reads_within(const adx_bundling *k, uint32_t by,
                              const adx_tensor_term *term, const adx_set *s,
                              uint32_t var, bool note);
 
-// What a value that is computed where it is read reads itself. var: the
-// variable of the reader's set that is the run; UINT32_MAX: none.
+// Returns the variable of a piece that has the value of index `dim` of `dims`.
+// UINT32_MAX: none. (Where there are bundles, no sizes are open.)
+static uint32_t adx_variable_of_index(const adx_term_piece *piece,
+                                      uint32_t dims, uint32_t dim)
+{
+    const uint32_t width = 1 + dims + ADX_LOOKUPS_MOST;
+    uint32_t found = UINT32_MAX;
+    for (uint32_t v = 0; v < piece->set->vars; v++) {
+        const int64_t *form = &piece->form[v * width];
+        if (form[0] == 0 && form[1 + dim] == 1)
+            found = v;
+    }
+    return found;
+}
+
+// The same as adx_reads_within, of what the pieces of x read: x is computed
+// where it is read. The run is the index of x that is var in the reader's set.
 static bool adx_inlined_within(const adx_bundling *k, adx_access x,
                                const adx_set *s, uint32_t var, bool note)
 {
     const adx_pointwise *p = k->f->shape[x.value];
     uint32_t dims = adx_tensor_value_at(k->f->t, x.value)->dims;
-    uint32_t width = 1 + dims + ADX_LOOKUPS_MOST;
     uint32_t dim = 0;
     while (var != UINT32_MAX && dim < dims
            && !adx_is_row_of(s, x.row + dim, var))
@@ -165,23 +179,21 @@ static bool adx_inlined_within(const adx_bundling *k, adx_access x,
     if (note && along && k->f->fate[x.value] == ADX_FATE_HOSTED)
         k->made[x.value] = 1 + dim;
     for (uint32_t i = 0; i < p->n; i++) {
-        uint32_t own = UINT32_MAX;
-        for (uint32_t v = 0; along && v < p->piece[i].set->vars; v++)
-            if (p->piece[i].form[v * width + 1 + dim] == 1
-                && p->piece[i].form[v * width] == 0)
-                own = v;
-        if (!adx_reads_within(k, x.value, p->piece[i].term, p->piece[i].set,
-                              own, note))
+        const adx_term_piece *piece = &p->piece[i];
+        uint32_t run = along ? adx_variable_of_index(piece, dims, dim)
+                             : UINT32_MAX;
+        if (!adx_reads_within(k, x.value, piece->term, piece->set, run, note))
             return false;
     }
     return true;
 }
 
 // Whether every value that a term reads is there when the run of the bundle
-// needs it. A value that is computed where it is read is examined in turn. A
-// value of the bundle itself must be read in the row that the same run has
-// made. Any other value must have been computed before the leader of the
-// bundle.
+// needs it. The run is the variable var of the set; UINT32_MAX: no variable is.
+// A value that is computed where it is read is examined in turn. A value of the
+// bundle itself must be read in the row that the same run has made. Any other
+// value must have been computed before the leader of the bundle. note: notes
+// what the bundle makes.
 static bool adx_reads_within(const adx_bundling *k, uint32_t by,
                              const adx_tensor_term *term, const adx_set *s,
                              uint32_t var, bool note)
@@ -212,17 +224,13 @@ static bool adx_fits_bundle(const adx_bundling *k, uint32_t value,
 {
     const adx_tensor_value *v = adx_tensor_value_at(k->f->t, value);
     const adx_pointwise *p = k->f->shape[value];
-    uint32_t width = 1 + v->dims + ADX_LOOKUPS_MOST;
     if (note && o->dim != UINT32_MAX)
         k->made[value] = 1 + o->dim;
     for (uint32_t i = 0; p != NULL && i < p->n; i++) {
-        uint32_t own = UINT32_MAX;
-        for (uint32_t u = 0; u < p->piece[i].set->vars; u++)
-            if (p->piece[i].form[u * width + 1 + o->dim] == 1
-                && p->piece[i].form[u * width] == 0)
-                own = u;
-        if (!adx_reads_within(k, value, p->piece[i].term, p->piece[i].set, own,
-                              note))
+        const adx_term_piece *piece = &p->piece[i];
+        uint32_t run = o->dim == UINT32_MAX ? UINT32_MAX
+                     : adx_variable_of_index(piece, v->dims, o->dim);
+        if (!adx_reads_within(k, value, piece->term, piece->set, run, note))
             return false;
     }
     for (uint32_t i = 0; p == NULL && i < v->terms; i++)
