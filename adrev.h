@@ -10623,8 +10623,8 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
  *   needs   number/recording tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_few_products adx_products adx_inner_product
  *           adx_finite_all adx_copy_few adx_finite_few adx_zeros adx_chain
- *           adx_span adx_linear adx_linear_rule adx_part adx_seal_linear
- *           adx_lay_linear adx_add_linear adx_sum_of
+ *           adx_linear adx_linear_rule adx_part adx_seal_linear adx_lay_linear
+ *           adx_fill_span adx_add_linear adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -11078,6 +11078,15 @@ static adx_linear *adx_lay_linear(size_t n, bool each, size_t spans,
     return s;
 }
 
+// Says where the partials of x go, and writes its list of ids.
+ADX_INLINE ad_real *adx_fill_span(size_t n, const ad_rev *x, ptrdiff_t inc,
+                                  adx_span *p)
+{
+    if (p->ids.listed)
+        adx_write_row(n, x, inc, &p->ids);
+    return p->d;
+}
+
 // Records a linear statement of n terms in each part.
 static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
                                   const adx_part part[])
@@ -11094,10 +11103,9 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
     for (size_t k = 0; s != NULL && k < parts; k++) {
         adx_span *p = &s->span[k];
         p->scale = part[k].scale;
+        adx_fill_span(n, part[k].x.x, part[k].x.cs, p);
         if (p->d != NULL && !part[k].own)
             adx_pack_scaled(p, part[k].d, n);
-        if (p->ids.listed)
-            adx_write_row(n, part[k].x.x, part[k].x.cs, &p->ids);
     }
     return s;
 }
@@ -11497,29 +11505,6 @@ ADX_APART void adx_set_scales(adx_each_op row, adx_linear *s)
     row.loops(1, at, &v, d);
 }
 
-// Records the statement, and says where its partials go: d.
-ADX_INLINE adx_linear *adx_add_each(adx_each_op row, size_t n,
-                                    const ad_rev *const x[3],
-                                    const ptrdiff_t inc[3], ad_real *d[3])
-{
-    uint64_t spacing[3];
-    for (size_t k = 0; k < row.arity; k++)
-        spacing[k] = adx_spacing(n, x[k], inc[k]);
-    adx_linear *s = adx_lay_linear(n, true, row.arity, spacing,
-                                   row.linear ? 0 : 7);
-    if (s == NULL)
-        return NULL;
-    if (row.linear)
-        adx_set_scales(row, s);
-    for (size_t k = 0; k < row.arity; k++) {
-        adx_span *p = &s->span[k];
-        d[k] = p->d;
-        if (p->ids.listed)
-            adx_write_row(n, x[k], inc[k], &p->ids);
-    }
-    return s;
-}
-
 // Computes elements one by one where an array has a stride, and where each is
 // to be looked at.
 ADX_APART void adx_each_apart(adx_each_op row, size_t n, const ad_rev *x[3],
@@ -11556,13 +11541,30 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
         || (three && adx_missing_s(n, c, incc)) || adx_missing_s(n, y, incy)
         || n == 0)
         return;
+    uint64_t spacing[3];
+    adx_linear *s = NULL;
+    if (!row.step && adx_recording()) {
+        spacing[0] = adx_spacing(n, a, inca);
+        if (two)
+            spacing[1] = adx_spacing(n, b, incb);
+        if (three)
+            spacing[2] = adx_spacing(n, c, incc);
+        s = adx_lay_linear(n, true, row.arity, spacing, row.linear ? 0 : 7);
+    }
     const ad_rev *x[3] = { a, two ? b : a, three ? c : a };
-    const ptrdiff_t inc[3] = { inca, incb, incc };
     ad_real *d[3] = { NULL, NULL, NULL };
-    const adx_linear *s = row.step || !adx_recording()
-                        ? NULL : adx_add_each(row, n, x, inc, d);
+    if (s != NULL) {
+        if (row.linear)
+            adx_set_scales(row, s);
+        d[0] = adx_fill_span(n, a, inca, &s->span[0]);
+        if (two)
+            d[1] = adx_fill_span(n, b, incb, &s->span[1]);
+        if (three)
+            d[2] = adx_fill_span(n, c, incc, &s->span[2]);
+    }
     if (ADREV_COUNT || ADREV_DEBUG || incy != 1 || inca != 1
         || (two && incb != 1) || (three && incc != 1)) {
+        const ptrdiff_t inc[3] = { inca, incb, incc };
         adx_each_apart(row, n, x, inc, d, ADX_BASE(s), y, incy);
         return;
     }
@@ -12276,14 +12278,23 @@ static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
 #endif
 
 #if ADREV_FIXED
-// A span of a scalar product: x, with y as partials.
-static void adx_fill_dot(size_t n, adx_span *p, const ad_rev *x, ptrdiff_t incx,
-                         const ad_rev *y, ptrdiff_t incy)
+// A scalar product. The values of y are the partials of x, and those of x the
+// ones of y, where they are wanted.
+ADX_INLINE ad_real adx_dot_row(size_t n, const ad_rev *x, ptrdiff_t incx,
+                               const ad_rev *y, ptrdiff_t incy, ad_real *dx,
+                               ad_real *dy)
 {
-    if (p->d != NULL)
-        adx_pack_row(n, &y->v, incy * ADX_UNIT, p->d);
-    if (p->ids.listed)
-        adx_write_row(n, x, incx, &p->ids);
+    ad_real total = 0;
+    for (; n > 0; n--, x += incx, y += incy) {
+        const ad_real a = x->v;
+        const ad_real b = y->v;
+        if (dx != NULL)
+            *dx++ = b;
+        if (dy != NULL)
+            *dy++ = a;
+        total += a * b;
+    }
+    return total;
 }
 
 // A linear statement: the partials of each array are the values of the other. Of
@@ -12301,18 +12312,18 @@ ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                                   spans == 1 ? 0 : adx_spacing(n, y, incy) };
         s = adx_lay_linear(n, false, spans, ids, 3);
     }
+    ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
+    ad_real *dx = NULL;
+    ad_real *dy = NULL;
     if (s != NULL) {
-        ADX_TALLY(forward, add, n - 1);
-        ADX_TALLY(forward, mul, n);
-        adx_fill_dot(n, &s->span[0], x, incx, y, incy);
+        dx = adx_fill_span(n, x, incx, &s->span[0]);
         if (spans == 2)
-            adx_fill_dot(n, &s->span[1], y, incy, x, incx);
-        for (size_t i = 0; spans == 1 && i < n; i++)
-            s->span[0].d[i] *= 2;
+            dy = adx_fill_span(n, y, incy, &s->span[1]);
     }
-    const ad_real sum = adx_few_products(0, n, adx_first_value(x),
-                                         incx * ADX_UNIT, adx_first_value(y),
-                                         incy * ADX_UNIT);
+    const ad_real sum = adx_dot_row(n, x, incx, y, incy, dx, dy);
+    for (size_t i = 0; spans == 1 && s != NULL && i < n; i++)
+        dx[i] *= 2;
     adx_set_result(&z, sum, ADX_BASE(s), 0);
     return z;
 }

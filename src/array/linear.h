@@ -8,8 +8,8 @@
  *   needs   number/recording tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_few_products adx_products adx_inner_product
  *           adx_finite_all adx_copy_few adx_finite_few adx_zeros adx_chain
- *           adx_span adx_linear adx_linear_rule adx_part adx_seal_linear
- *           adx_lay_linear adx_add_linear adx_sum_of
+ *           adx_linear adx_linear_rule adx_part adx_seal_linear adx_lay_linear
+ *           adx_fill_span adx_add_linear adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -463,6 +463,15 @@ static adx_linear *adx_lay_linear(size_t n, bool each, size_t spans,
     return s;
 }
 
+// Says where the partials of x go, and writes its list of ids.
+ADX_INLINE ad_real *adx_fill_span(size_t n, const ad_rev *x, ptrdiff_t inc,
+                                  adx_span *p)
+{
+    if (p->ids.listed)
+        adx_write_row(n, x, inc, &p->ids);
+    return p->d;
+}
+
 // Records a linear statement of n terms in each part.
 static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
                                   const adx_part part[])
@@ -479,10 +488,9 @@ static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
     for (size_t k = 0; s != NULL && k < parts; k++) {
         adx_span *p = &s->span[k];
         p->scale = part[k].scale;
+        adx_fill_span(n, part[k].x.x, part[k].x.cs, p);
         if (p->d != NULL && !part[k].own)
             adx_pack_scaled(p, part[k].d, n);
-        if (p->ids.listed)
-            adx_write_row(n, part[k].x.x, part[k].x.cs, &p->ids);
     }
     return s;
 }

@@ -488,14 +488,23 @@ static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
 #endif
 
 #if ADREV_FIXED
-// A span of a scalar product: x, with y as partials.
-static void adx_fill_dot(size_t n, adx_span *p, const ad_rev *x, ptrdiff_t incx,
-                         const ad_rev *y, ptrdiff_t incy)
+// A scalar product. The values of y are the partials of x, and those of x the
+// ones of y, where they are wanted.
+ADX_INLINE ad_real adx_dot_row(size_t n, const ad_rev *x, ptrdiff_t incx,
+                               const ad_rev *y, ptrdiff_t incy, ad_real *dx,
+                               ad_real *dy)
 {
-    if (p->d != NULL)
-        adx_pack_row(n, &y->v, incy * ADX_UNIT, p->d);
-    if (p->ids.listed)
-        adx_write_row(n, x, incx, &p->ids);
+    ad_real total = 0;
+    for (; n > 0; n--, x += incx, y += incy) {
+        const ad_real a = x->v;
+        const ad_real b = y->v;
+        if (dx != NULL)
+            *dx++ = b;
+        if (dy != NULL)
+            *dy++ = a;
+        total += a * b;
+    }
+    return total;
 }
 
 // A linear statement: the partials of each array are the values of the other. Of
@@ -513,18 +522,18 @@ ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                                   spans == 1 ? 0 : adx_spacing(n, y, incy) };
         s = adx_lay_linear(n, false, spans, ids, 3);
     }
+    ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
+    ADX_TALLY(forward, mul, s == NULL ? 0 : n);
+    ad_real *dx = NULL;
+    ad_real *dy = NULL;
     if (s != NULL) {
-        ADX_TALLY(forward, add, n - 1);
-        ADX_TALLY(forward, mul, n);
-        adx_fill_dot(n, &s->span[0], x, incx, y, incy);
+        dx = adx_fill_span(n, x, incx, &s->span[0]);
         if (spans == 2)
-            adx_fill_dot(n, &s->span[1], y, incy, x, incx);
-        for (size_t i = 0; spans == 1 && i < n; i++)
-            s->span[0].d[i] *= 2;
+            dy = adx_fill_span(n, y, incy, &s->span[1]);
     }
-    const ad_real sum = adx_few_products(0, n, adx_first_value(x),
-                                         incx * ADX_UNIT, adx_first_value(y),
-                                         incy * ADX_UNIT);
+    const ad_real sum = adx_dot_row(n, x, incx, y, incy, dx, dy);
+    for (size_t i = 0; spans == 1 && s != NULL && i < n; i++)
+        dx[i] *= 2;
     adx_set_result(&z, sum, ADX_BASE(s), 0);
     return z;
 }

@@ -313,29 +313,6 @@ ADX_APART void adx_set_scales(adx_each_op row, adx_linear *s)
     row.loops(1, at, &v, d);
 }
 
-// Records the statement, and says where its partials go: d.
-ADX_INLINE adx_linear *adx_add_each(adx_each_op row, size_t n,
-                                    const ad_rev *const x[3],
-                                    const ptrdiff_t inc[3], ad_real *d[3])
-{
-    uint64_t spacing[3];
-    for (size_t k = 0; k < row.arity; k++)
-        spacing[k] = adx_spacing(n, x[k], inc[k]);
-    adx_linear *s = adx_lay_linear(n, true, row.arity, spacing,
-                                   row.linear ? 0 : 7);
-    if (s == NULL)
-        return NULL;
-    if (row.linear)
-        adx_set_scales(row, s);
-    for (size_t k = 0; k < row.arity; k++) {
-        adx_span *p = &s->span[k];
-        d[k] = p->d;
-        if (p->ids.listed)
-            adx_write_row(n, x[k], inc[k], &p->ids);
-    }
-    return s;
-}
-
 // Computes elements one by one where an array has a stride, and where each is
 // to be looked at.
 ADX_APART void adx_each_apart(adx_each_op row, size_t n, const ad_rev *x[3],
@@ -372,13 +349,30 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
         || (three && adx_missing_s(n, c, incc)) || adx_missing_s(n, y, incy)
         || n == 0)
         return;
+    uint64_t spacing[3];
+    adx_linear *s = NULL;
+    if (!row.step && adx_recording()) {
+        spacing[0] = adx_spacing(n, a, inca);
+        if (two)
+            spacing[1] = adx_spacing(n, b, incb);
+        if (three)
+            spacing[2] = adx_spacing(n, c, incc);
+        s = adx_lay_linear(n, true, row.arity, spacing, row.linear ? 0 : 7);
+    }
     const ad_rev *x[3] = { a, two ? b : a, three ? c : a };
-    const ptrdiff_t inc[3] = { inca, incb, incc };
     ad_real *d[3] = { NULL, NULL, NULL };
-    const adx_linear *s = row.step || !adx_recording()
-                        ? NULL : adx_add_each(row, n, x, inc, d);
+    if (s != NULL) {
+        if (row.linear)
+            adx_set_scales(row, s);
+        d[0] = adx_fill_span(n, a, inca, &s->span[0]);
+        if (two)
+            d[1] = adx_fill_span(n, b, incb, &s->span[1]);
+        if (three)
+            d[2] = adx_fill_span(n, c, incc, &s->span[2]);
+    }
     if (ADREV_COUNT || ADREV_DEBUG || incy != 1 || inca != 1
         || (two && incb != 1) || (three && incc != 1)) {
+        const ptrdiff_t inc[3] = { inca, incb, incc };
         adx_each_apart(row, n, x, inc, d, ADX_BASE(s), y, incy);
         return;
     }
