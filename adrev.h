@@ -1132,11 +1132,12 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
         adx_pow_dx(x, y - 1, adx_pow(x, y - 1)) + adx_absorb(y,             \
             adx_pow_dxy(x, y - 1, adx_pow(x, y - 1))),                      \
         0,                                                                  \
-        ad_real w = adx_pow(x, y - 2);                                      \
+        ad_real less = y - 2;                                               \
+        ad_real w = adx_pow(x, less);                                       \
         ad_real h = 0;                                                      \
         if (y == 0 || y == 1)                                               \
             return 0;                                                       \
-        if (y - 2 + 2 == y && adx_sound(w) != 0)                            \
+        if (less + 2 == y && adx_sound(w) != 0)                             \
             return y * (y - 1) * w;                                         \
         h = adx_pow_root(x, y, z);                                          \
         return adx_sound(h) != 0                                            \
