@@ -252,7 +252,8 @@ static void run_seeds(void)
 static void run_s12(void)
 {
     double at[2] = { 1.5707963267948966, 1 };
-    ad_real x = (ad_real)at[0];
+    // volatile: no cosine is the compiler's, whose pi has more bits than MinGW's
+    volatile ad_real x = (ad_real)at[0];
     long double cosine = cosl((long double)x);   // not 0: x is not pi/2
     ad_fwd in[2] = { { x, 1 }, { 1, 0 } };
     ad_fwd out[2];

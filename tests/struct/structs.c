@@ -782,8 +782,10 @@ static void random_turn(uint64_t *seed)
     OK(vec3_gather(&y[1], 3, ys + 3));
     OK(turn_gather(&x, 7, xs));
     OK(turn_pullback(tape, 3, ys + 3, at + 7, &x, &g));
-    CHECK(g.v.x == at[7] + at[9] && g.v.y == at[7] + at[8]
-          && g.v.z == at[8] + at[9] && g.q.s == 0, "sums of pairs");
+    CHECK_CLOSE(g.v.x, (ad_real)(at[7] + at[9]), 0);
+    CHECK_CLOSE(g.v.y, (ad_real)(at[7] + at[8]), 0);
+    CHECK_CLOSE(g.v.z, (ad_real)(at[8] + at[9]), 0);
+    CHECK_CLOSE(g.q.s, 0, 0);
 
     // dy of a direction, weighed, is the direction in dx of the weights.
     OK(turn_pullback(tape, 6, ys, at, &x, &g));
