@@ -14,42 +14,54 @@
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1
 shift
-name=$(basename "$out")
-mkdir -p "$(dirname "$out")"
+name=${out##*/}
+dir=$(dirname "$out")
+[ -d "$dir" ] || mkdir -p "$dir"
 rm -f "$out" "$out.skipped"
+trap 'rm -f "$out.c" "$out.o" "$out.log"' EXIT
 
-# links PROGRAM COMPILER FLAG ...: whether this program can be built
-links() {
-    printf '%s\n' "$1" > "$out.probe.c"
+# skip WHAT: says why there is no program
+skip() {
+    echo "$name: skipped, $1" | tee "$out.skipped"
+    exit 0
+}
+
+# has NEED COMPILER FLAG ...: a header, or a library `-lname`
+has() {
+    library=
+    case $1 in
+        -l*) library=$1; : > "$out.probe.c" ;;
+        *) echo "#include <$1>" > "$out.probe.c" ;;
+    esac
+    echo 'int main(void) { return 0; }' >> "$out.probe.c"
     shift
-    "$@" > /dev/null 2>&1
+    # shellcheck disable=SC2086  # nothing, or one word
+    "$@" "$out.probe.c" -o "$out.probe" $library > /dev/null 2>&1
     found=$?
     rm -f "$out.probe" "$out.probe.c"
     return $found
 }
 
-lapack='void dgetrf_(void); int main(void) { dgetrf_(); return 0; }'
-lbfgs='#include <lbfgs.h>
-       int main(void) { lbfgs_free(lbfgs_malloc(1)); return 0; }'
+# field NAME: what an example of adapters says of itself
+field() {
+    sed -n "1,6s|^// $1: *||p" "$original"
+}
+
 libraries=-lm
+needs=              # without them it is skipped
+optional=           # without these it is built with -DNO_LBFGS
 source=$here/$name.c
 [ -f "$source" ] || source=$here/../adapters/examples/$name.c
 [ -f "$source" ] || source=$here/$name.cpp
 original=$source
-adrev=$(dirname "$out")/implementation.o
+adrev=$dir/implementation.o
 case $name in
     09_*)
         libraries="-llapack -lm"
-        if ! links "$lapack" "$@" "$out.probe.c" -o "$out.probe" -llapack; then
-            echo "$name: skipped, needs LAPACK" | tee "$out.skipped"
-            exit 0
-        fi ;;
+        needs=-llapack ;;
     25_* | 28_* | implementation_mpi.o)     # by MPI's compiler, which calls $1
-        if ! command -v mpicc > /dev/null 2>&1; then
-            echo "$name: skipped, needs MPI" | tee "$out.skipped"
-            exit 0
-        fi
-        adrev=$(dirname "$out")/implementation_mpi.o
+        command -v mpicc > /dev/null 2>&1 || skip "needs MPI"
+        adrev=$dir/implementation_mpi.o
         export OMPI_CC="$1" MPICH_CC="$1"
         shift
         set -- mpicc "$@" ;;
@@ -60,21 +72,13 @@ case $name in
     10_* | 17_* | 20_* | 25_*)
         case " $* " in
             *" -DNO_LBFGS "*) ;;
-            *) if links "$lbfgs" "$@" "$out.probe.c" -o "$out.probe" -llbfgs
-               then
-                   libraries="-llbfgs -lm"
-               else
-                   set -- "$@" -DNO_LBFGS
-               fi ;;
+            *) optional="lbfgs.h -llbfgs" ;;
         esac ;;
     11_* | 12_* | 13_kalman)
         libraries="-lm -pthread" ;;
     21_*)                       # C++, and a unit of C if there is none yet
         case $1 in clang*) cxx=clang++${1#clang} ;; *) cxx=g++${1#gcc} ;; esac
-        if ! command -v "$cxx" > /dev/null 2>&1; then
-            echo "$name: skipped, $cxx is not installed" | tee "$out.skipped"
-            exit 0
-        fi
+        command -v "$cxx" > /dev/null 2>&1 || skip "$cxx is not installed"
         if [ ! -s "$adrev" ]; then
             adrev=$out.o
             printf '#define ADREV_IMPLEMENTATION\n#include "adrev.h"\n' \
@@ -88,46 +92,25 @@ case $name in
             set -- "$@" "$flag"
         done
         "$cxx" "$@" -I"$here/.." "$source" "$adrev" -o "$out" -lm -pthread
-        status=$?
-        rm -f "$out.c" "$out.o"
-        exit $status ;;
+        exit ;;
     13_kalman_firmware)         # with the header that 13_kalman writes
-        model=$(dirname "$out")/13_kalman
+        model=$dir/13_kalman
         [ -x "$model" ] || sh "$0" "$model" "$@" || exit
         "$model" "${model}_model.h" > /dev/null || exit
-        set -- "$@" -std=c99 -I"$(dirname "$out")" ;;
+        set -- "$@" -std=c99 -I"$dir" ;;
 esac
-field() {
-    sed -n "1,6s|^// $1: *||p" "$original"
-}
-
-for need in $(field needs); do
-    case $need in
-        -l*) program='int main(void) { return 0; }' library=$need ;;
-        *) program="#include <$need>
-                    int main(void) { return 0; }" library= ;;
-    esac
-    # shellcheck disable=SC2086  # a list
-    if ! links "$program" "$@" "$out.probe.c" -o "$out.probe" $library; then
-        echo "$name: skipped, needs $need" | tee "$out.skipped"
-        exit 0
-    fi
-done
-packages=$(field packages)
-# shellcheck disable=SC2086  # a list
-if [ -n "$packages" ] && ! pkg-config --exists $packages 2> /dev/null; then
-    echo "$name: skipped, needs $packages" | tee "$out.skipped"
-    exit 0
-fi
-# shellcheck disable=SC2046,SC2086  # lists
-if [ -n "$packages" ]; then
-    set -- "$@" $(pkg-config --cflags-only-I $packages)
-fi
 case $original in
-    */adapters/*) libraries="$(field libs) -lm -pthread"
-        # shellcheck disable=SC2086  # a list
-        [ -z "$packages" ] \
-            || libraries="$(pkg-config --libs $packages) $libraries"
+    */adapters/*)
+        needs=$(field needs)
+        packages=$(field packages)
+        libraries="$(field libs) -lm -pthread"
+        # shellcheck disable=SC2046,SC2086  # lists
+        if [ -n "$packages" ]; then
+            pkg-config --exists $packages 2> /dev/null \
+                || skip "needs $packages"
+            libraries="$(pkg-config --libs $packages) $libraries"
+            set -- "$@" $(pkg-config --cflags-only-I $packages)
+        fi
         set -- "$@" -I"$here/../adapters" -I"$here/../adapters/examples" ;;
 esac
 case $name in
@@ -142,8 +125,25 @@ case $name in
             libraries="$adrev $libraries -pthread"
         fi ;;
 esac
-# shellcheck disable=SC2086  # a list
-"$@" -I"$here" -I"$here/.." "$source" -o "$out" $libraries
+
+# build COMPILER FLAG ...
+build() {
+    # shellcheck disable=SC2086  # a list
+    "$@" -I"$here" -I"$here/.." "$source" -o "$out" ${optional#* } $libraries
+}
+
+# What is missing is asked only if it does not build: that takes a compiler.
+build "$@" > "$out.log" 2>&1
 status=$?
-rm -f "$out.c"
+[ $status = 0 ] || for need in $needs; do
+    has "$need" "$@" || skip "needs $need"
+done
+[ $status = 0 ] || for need in $optional; do
+    has "$need" "$@" && continue
+    optional=
+    build "$@" -DNO_LBFGS > "$out.log" 2>&1
+    status=$?
+    break
+done
+cat "$out.log" >&2
 exit $status
