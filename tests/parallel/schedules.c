@@ -617,7 +617,7 @@ static void check_new_pools(void)
     ad_tape_free(t);
 }
 
-enum { USUAL = 30 / ONE_IN(3) };        // random programs
+enum { USUAL = 30 / ONE_IN(5) };        // random programs
 
 int main(int argc, char **argv)
 {
@@ -636,7 +636,7 @@ int main(int argc, char **argv)
     use(&schedules[0]);
     for (size_t i = 0; i < SCHEDULES; i++)
         ad_pool_free(schedules[i].pool);
-    CHECK(n < USUAL || compared >= 1000 / ONE_IN(3), "only %ld schedules",
+    CHECK(n < USUAL || compared >= 1000 / ONE_IN(5), "only %ld schedules",
           compared);
     return check_done("schedules");
 }

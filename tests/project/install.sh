@@ -16,7 +16,7 @@ script=install.sh
 . "$root/tests/support/check.sh"
 
 # All compile by this, which compiles the library once: after that it looks for
-# errors only, and hands out what there is. The converter is built by tcc if it is
+# headers and wrong options only, and hands out what there is. The converter is built by tcc if it is
 # there, since nothing but its options is asked for.
 cc=$dir/cc
 cat > "$cc" << END
@@ -29,7 +29,7 @@ case " \$* " in
     *"/port/main.c "*) ! command -v tcc > /dev/null || compiler=tcc ;;
     *"package/adrev.c "*)
         if [ -f "\$kept" ]; then
-            \$compiler "\$@" -fsyntax-only || exit
+            \$compiler "\$@" -E || exit
             while [ "\$1" != -o ]; do shift; done
             exec cp "\$kept" "\$2"
         fi ;;

@@ -27,7 +27,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-enum { RANDOM = 16, MOST = 2000, CALLS = 4 };
+enum { RANDOM = 16 / ONE_IN(2), MOST = 2000, CALLS = 4 };
 
 static const bool single = sizeof(ad_real) == sizeof(float);
 
