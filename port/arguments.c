@@ -493,14 +493,25 @@ static void put_kept(buffer *b)
          "\n                : %s(((double *)port_kept[k].at)[i]);\n", number, number);
 }
 
+// Where the numbers of each parameter begin, for messages.
+static const char inputs_named[] =
+"const char *port_input_name[16];\n"
+"size_t port_input_at[16], port_input_names;\n"
+"#define PORT_INPUT(name) (port_input_names < 16 \\\n"
+"    ? (void)(port_input_name[port_input_names] = #name, \\\n"
+"             port_input_at[port_input_names++] = port_k) : (void)0)\n";
+
 /* --- all of it ------------------------------------------------------------ */
 
 static bool put_parameters(buffer *b, const function *f, bool whole)
 {
     for (int i = 0; i < f->decl->kids; i++) {
         const node *p = f->decl->kid[i];
-        if (p->kind != ParmVarDecl || (p->ty->kind == T_OTHER) != whole
-            || put_parameter(b, p))
+        if (p->kind != ParmVarDecl || (p->ty->kind == T_OTHER) != whole)
+            continue;
+        if (is_input(p) && !twin)
+            putf(b, "    PORT_INPUT(%.*s);\n", (int)p->name.n, p->name.at);
+        if (put_parameter(b, p))
             continue;
         fprintf(stderr, "adrev-port: --check cannot make a parameter %.*s\n",
                 (int)p->name.n, p->name.at);
@@ -556,11 +567,13 @@ bool put_wrapper(buffer *b, const function *f, bool of_twin)
         "    *s = *s * 1103515245u + 12345u;\n"
         "    return 0.25 + (*s >> 16) % 1024 / 1024.0;\n}\n\n");
     put(b, kept);
+    put(b, twin ? "" : inputs_named);
     put_text(b, text_in(&made_up));
     putf(b, "size_t %s(const %s *port_x, %s *port_y,\n    size_t *port_inputs)\n"
          "{\n    size_t port_k = 0, port_m = 0;\n    unsigned port_f = 1;\n"
-         "    (void)port_f;\n    port_kept_count = 0;\n",
-         of_twin ? "port_twin" : "port_plain", number, number);
+         "    (void)port_f;\n    port_kept_count = 0;\n%s",
+         of_twin ? "port_twin" : "port_plain", number, number,
+         of_twin ? "" : "    port_input_names = 0;\n");
     put_text(b, text_in(&body));
     put(b, "    *port_inputs = port_k;\n    return port_m;\n}\n");
     types_plain = false;

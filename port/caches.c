@@ -8,7 +8,8 @@
  * What was computed then has the derivatives of then: if two inputs have the
  * same value, the result would depend on the first of them only. Such a test is
  * told by two things: one number is copied to the other, and what is asked is
- * whether they are equal. docs/porting-tool.md lists ways that are not seen.
+ * whether they are equal. `==` and `!=` themselves are looked at by equal.c; here
+ * is what asks otherwise: orders, differences, functions, whole numbers.
  * `if (x > most) most = x;` asks for an order. A loop that ends when nothing
  * changes (`if (x == old) break; old = x;`) goes on with the numbers of the
  * present turn.
@@ -184,6 +185,9 @@ static unsigned asked(const node *n, const pair *p, int depth)
         if (names_both(n->kid[i], p, depth))
             bits |= asked(n->kid[i], p, depth);
     const bool compares = n->kind == BinaryOperator && one_of(n->opcode, "== !=");
+    if (compares && is_number(n->kid[0]) && is_number(n->kid[1])
+        && !(bits & NEAR))
+        return 0;               // equal.c looks at it
     if (compares && (bits & NEAR))
         return EQUAL;
     const node *d = local_named(n);
@@ -316,6 +320,33 @@ static bool loop_uses_again(const node *loop, const node *store, const pair *p)
         && !goes_on(loop, store, p);
 }
 
+// What the function was given, and does not change.
+static bool is_given(const node *store, const pair *p)
+{
+    const node *d = p->fresh->kind == DeclRefExpr ? node_by_id(p->fresh->ref)
+        : NULL;
+    return d != NULL && d->kind == ParmVarDecl && !goes_on(p->in, store, p);
+}
+
+static bool returns_another(const node *n, const pair *p)
+{
+    if (n->kind == ReturnStmt)
+        return reads_another(n, p);
+    for (int i = 0; i < n->kids; i++)
+        if (returns_another(n->kid[i], p))
+            return true;
+    return false;
+}
+
+// `if (fabs(x - m->at) < eps) return m->value; m->at = x;`
+static bool returns_near(const node *choice, const node *store, const pair *p)
+{
+    for (int i = 1; i < choice->kids; i++)
+        if (returns_another(choice->kid[i], p))
+            return is_given(store, p);
+    return false;
+}
+
 // `store` is where fresh is copied to kept.
 static bool uses_again(const node *choice, const node *store, const pair *p)
 {
@@ -325,7 +356,8 @@ static bool uses_again(const node *choice, const node *store, const pair *p)
     if (kept_in == IN_STATIC)
         return what & (NEAR | EQUAL);
     if (!(what & EQUAL))
-        return false;
+        return (what & NEAR) && kept_in == IN_MEMORY && !within
+            && returns_near(choice, store, p);
     if (kept_in == IN_MEMORY)
         return within || !any_leaves(choice, p);
     return within ? !any_leaves(choice, p) : continues(choice);
@@ -419,113 +451,16 @@ static void look_at_choices(node *n, const copy *copies)
         look_at_choices(n->kid[i], copies);
 }
 
-/* --- tables of several functions --------------------------------------------
- * One function looks for a number among those that are kept, another one keeps
- * it: both get it from the same variable.                                    */
-
-typedef struct link {           // a parameter gets the value of a variable
-    const node *parameter, *variable;
-    struct link *next;
-} link;
-
-static link *links;
-
-static void link_arguments(const node *n)
-{
-    const function *f = n->kind == CallExpr ? function_called(n) : NULL;
-    int at = 0;
-    for (int i = 0; f != NULL && i < f->decl->kids; i++) {
-        const node *p = f->decl->kid[i];
-        if (p->kind != ParmVarDecl || ++at >= n->kids)
-            continue;
-        const node *argument = base_node(n->kid[at]);
-        if (argument->kind == DeclRefExpr && is_number(argument)) {
-            link *l = take(sizeof *l);
-            *l = (link){ p, node_by_id(argument->ref), links };
-            links = l;
-        }
-    }
-    for (int i = 0; i < n->kids; i++)
-        link_arguments(n->kid[i]);
-}
-
-static bool comes_from(const node *d, const node *variable, int depth)
-{
-    if (d == variable)
-        return true;
-    for (const link *l = links; l != NULL && depth > 0; l = l->next)
-        if (l->parameter == d && comes_from(l->variable, variable, depth - 1))
-            return true;
-    return false;
-}
-
-static bool meet(const node *a, const node *b)
-{
-    for (const link *l = links; l != NULL; l = l->next)
-        if (comes_from(a, l->variable, MOST_DEPTH)
-            && comes_from(b, l->variable, MOST_DEPTH))
-            return true;
-    return false;
-}
-
-static const node *number_given(node *n)
-{
-    n = base_node(n);
-    const node *d = n->kind == DeclRefExpr && is_number(n) ? node_by_id(n->ref)
-        : NULL;
-    return d != NULL && d->kind == ParmVarDecl && d->ty != NULL
-        && holds_varied(d->ty) ? d : NULL;
-}
-
-static bool is_table(node *n)
-{
-    n = base_node(n);
-    return n->kind != DeclRefExpr && is_place(n) && is_number(n) && n->ty != NULL
-        && n->ty->kind == T_NUM;
-}
-
-static void look_for(node *n, const copy *all)
-{
-    const bool equal = n->kind == BinaryOperator && one_of(n->opcode, "== !=");
-    for (int i = 0; equal && i < 2; i++) {
-        const node *d = number_given(n->kid[i]);
-        if (d == NULL || !is_table(n->kid[1 - i]))
-            continue;
-        const num *in = num_root(base_node(n->kid[1 - i])->ty->num);
-        for (const copy *c = all; c != NULL; c = c->next) {
-            const node *from = number_given((node *)c->of.fresh);
-            if (from != NULL && from != d && is_table((node *)c->of.kept)
-                && num_root(c->of.kept->ty->num) == in && meet(d, from))
-                refuse_use(n);
-        }
-    }
-    for (int i = 0; i < n->kids; i++)
-        look_for(n->kid[i], all);
-}
-
 /* --- all of it ------------------------------------------------------------ */
 
 static bool is_looked_at(const function *f)
 {
-    return f->reached && f->body != NULL;
+    return f->reached && f->body != NULL && !equal_allowed(f);
 }
 
 void caches_check(void)
 {
-    copy *all = NULL;
     for (function *f = functions; f != NULL; f = f->next)
-        if (is_looked_at(f)) {
-            copy *copies = copies_in(f->body, f->body, NULL), *last = copies;
-            look_at_choices(f->body, copies);
-            while (last != NULL && last->next != NULL)
-                last = last->next;
-            if (last != NULL)
-                last->next = all, all = copies;
-        }
-    for (function *f = functions; f != NULL && all != NULL; f = f->next)
         if (is_looked_at(f))
-            link_arguments(f->body);
-    for (function *f = functions; f != NULL && all != NULL; f = f->next)
-        if (is_looked_at(f))
-            look_for(f->body, all);
+            look_at_choices(f->body, copies_in(f->body, f->body, NULL));
 }

@@ -2,7 +2,8 @@
  *
  * Three files are compiled: the original with a function that unpacks numbers
  * into its parameters (arguments.c), the same for the twin, and a driver. It
- * compares values bit by bit, and derivatives by ad_check_jac, at random points.
+ * compares values bit by bit, and derivatives by ad_check_jac, at random points,
+ * and at points where inputs are equal (ties.c).
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -16,14 +17,18 @@
 
 /* --- files ---------------------------------------------------------------- */
 
-enum { RIGHT, WRONG, RANDOM };          // what the driver finds
+enum { RIGHT, WRONG, RANDOM, LOST };    // what the driver finds
 
 static const char driver[] =
 "#define ADREV_IMPLEMENTATION\n"
 "#include \"adrev.h\"\n"
+"#include <math.h>\n"
 "#include <stdio.h>\n"
 "#include <stdlib.h>\n"
-"enum { RIGHT, WRONG, RANDOM, MOST = 65536 };\n"
+"#include <sys/mman.h>\n"
+"#include <sys/wait.h>\n"
+"#include <unistd.h>\n"
+"enum { RIGHT, WRONG, RANDOM, LOST, MOST = 65536 };\n"
 "enum { SUMS = 8, PICKED = 24, FEW = SUMS + PICKED };\n"
 "int port_whole;\n"
 "size_t port_plain(const double *, double *, size_t *);\n"
@@ -111,11 +116,13 @@ static const char driver[] =
 "        wrong += derivatives(p);\n"
 "    ad_tape_free(t);\n"
 "    return wrong;\n"
-"}\n"
+"}\n";
+
+static const char driver_main[] =
 "int main(int argc, char **argv)\n"
 "{\n"
 "    const int points = argc > 1 ? atoi(argv[1]) : 3;\n"
-"    int wrong = 0;\n"
+"    int wrong = 0, lost = 0;\n"
 "    finding = argc > 3 ? argv[3] : \"\";\n"
 "    port_whole = argc > 4 ? atoi(argv[4]) : 4;\n"
 "    srand(argc > 2 ? (unsigned)atoi(argv[2]) : 1);\n"
@@ -123,11 +130,13 @@ static const char driver[] =
 "        for (size_t i = 0; i < MOST; i++)\n"
 "            x[i] = (p % 2 ? 0.2 : -1.0) + 1.6 * rand() / RAND_MAX;\n"
 "        wrong += point(p, argc > 5);\n"
+"        if (!wrong && !lost && argc <= 5)\n"
+"            lost = ties(p);\n"
 "    }\n"
 "    printf(\"adrev-port: %d points, %zu inputs, %zu outputs: %s\\n\", points, n, m,\n"
-"           wrong ? \"they differ\" : argc > 5 ? \"the same values bit by bit; in float, derivatives are not judged\"\n"
+"           wrong ? \"they differ\" : lost ? \"a derivative is lost\" : argc > 5 ? \"the same values bit by bit; in float, derivatives are not judged\"\n"
 "           : \"the same values bit by bit, derivatives right\");\n"
-"    finish(wrong ? WRONG : RIGHT);\n"
+"    finish(wrong ? WRONG : lost ? LOST : RIGHT);\n"
 "}\n";
 
 static bool put_file(const char *dir, const char *name, text t)
@@ -222,6 +231,15 @@ static bool any_float(void)
 static const char beginning[] = "#include <stddef.h>\n#include <string.h>\n"
                                 "extern int port_whole;\n";
 
+static text whole_driver(void)
+{
+    buffer b = { 0 };
+    put(&b, driver);
+    put_ties(&b);
+    put(&b, driver_main);
+    return text_in(&b);
+}
+
 static int build_there(const char *dir, const function *f, text text_of_twin)
 {
     buffer plain = { 0 }, other = { 0 };
@@ -236,7 +254,7 @@ static int build_there(const char *dir, const function *f, text text_of_twin)
     if (!put_file(dir, "plain.c", text_in(&plain))
         || !put_file(dir, "twin.c", text_in(&other))
         || !put_file(dir, "twin.h", text_of_twin)
-        || !put_file(dir, "driver.c", text_of(driver)) || build(dir, own) != 0) {
+        || !put_file(dir, "driver.c", whole_driver()) || build(dir, own) != 0) {
         fprintf(stderr, "adrev-port: twin and original do not compile\n");
         return 2;
     }
@@ -269,8 +287,10 @@ static int run_there(const char *dir, const function *f, text text_of_twin)
         return status;
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
         const int found = run_built(dir, whole[i]);
-        if (found == RIGHT || found == WRONG)
-            return found == WRONG;
+        if (found == LOST)
+            questions_print();
+        if (found == RIGHT || found == WRONG || found == LOST)
+            return found != RIGHT;
         if (found == RANDOM) {
             fprintf(stderr, "adrev-port: the original gives other values when it "
                     "is called again: it cannot be checked\n");

@@ -133,12 +133,6 @@ static bool is_static_data(const node *d)
         && (d->parent == tree || is(d->storage, "static"));
 }
 
-static void set_kept(ty *t, void *unused)
-{
-    (void)unused;
-    num_root(t->num)->kept |= !(t->quals & Q_CONST);
-}
-
 void see_variable(node *d)
 {
     if (d->visited)
@@ -146,8 +140,6 @@ void see_variable(node *d)
     d->visited = 1;
     if (d->ty == NULL)
         d->ty = ty_of(d->type, d);
-    if (is_static_data(d) && !starts(d->type, "const "))
-        each_number(d->ty, set_kept, NULL);
     see_dimensions(d);
     for (int i = 0; d->init && i < d->kids; i++)
         if (d->kid[i]->kind != FullComment && !is_attribute(d->kid[i]))
@@ -397,21 +389,19 @@ static bool is_literal(const node *n)
     return n->kind == FloatingLiteral || n->kind == IntegerLiteral;
 }
 
-// `if (x == last) return result;`, or `if (fabs(x - last) < 0.1)`: the result is
-// one of another call then, and depends on the x of that call. Of a number behind
-// a pointer it is not known yet whether it is in static data.
+// `if (fabs(x - last) < 0.1) return result;`: the result is one of another call
+// then, and depends on the x of that call.
 static void see_cache(node *n)
 {
-    const bool pair = n->kind == BinaryOperator && one_of(n->opcode, "== != -");
+    const bool pair = n->kind == BinaryOperator && is(n->opcode, "-")
+        && !equal_allowed(flow_in);
     for (int i = 0; pair && i < 2; i++) {
         node *kept = base_node(n->kid[i]);
-        if (is_number(kept) && is_number(n->kid[1 - i])
-            && !is_literal(base_node(n->kid[1 - i]))
-            && (is_kept(kept) || !is(n->opcode, "-")))
-            put_off(is_kept(kept) ? BYTES : CACHED, n, kept->ty, "a number is "
-                    "compared with one that is kept from another call: what was "
-                    "computed then has the derivatives of then",
-                    "compute it in each call");
+        if (is_number(kept) && is_kept(kept)
+            && !is_literal(base_node(n->kid[1 - i])))
+            put_off(BYTES, n, kept->ty, "a number is compared with one that is "
+                    "kept from another call: what was computed then has the "
+                    "derivatives of then", "compute it in each call");
     }
     for (int i = 0; i < n->kids; i++)
         see_cache(n->kid[i]);
@@ -880,6 +870,7 @@ bool flow_run(void)
     types_conflicts();
     laters_check();
     caches_check();
+    equal_check();
     globals_check();
     return true;
 }

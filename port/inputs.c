@@ -152,5 +152,13 @@ bool names_are_right(void)
         say_parameter(with ? "--with" : "--of", name);
         right = false;
     }
+    for (int k = 0; k < opt.equals; k++) {
+        const function *f = functions;
+        while (f != NULL && !same(f->name, opt.equal[k]))
+            f = f->next;
+        if (f == NULL)
+            say_function(opt.equal[k]);
+        right = right && f != NULL;
+    }
     return right;
 }

@@ -420,9 +420,6 @@ void laters_check(void)
         else if ((l->kind == BYTES || l->kind == SORTED)
                  && holds(l->type, l->kind == BYTES ? or_varied : or_active))
             refuse(l->at, l->proposal, "%s", l->why);
-        else if (l->kind == CACHED && num_root(l->type->num)->kept
-                 && holds_varied(l->type))
-            refuse(l->at, l->proposal, "%s", l->why);
         else if (l->kind == POINTER && !ty_root(l->type)->known
                  && !ty_root(l->type)->open && !only_null(l)
                  && (ty_changed(l->type) || l->in->changed))

@@ -24,6 +24,7 @@ static const char usage[] =
 "  --check [--points K] [--seed S]\n"
 "                           runs twin and original\n"
 "  --set NAME=VALUE         of a whole number that the check passes\n"
+"  --equal FUNCTION         where it finds two numbers equal, no derivative is lost\n"
 "  --whole                  no other file uses data of these, and of those of -p\n"
 "  --clang PROGRAM          the compiler whose front end reads the file\n"
 "  -p compile_commands.json flags of files, and more files\n"
@@ -72,7 +73,7 @@ static bool take_option(option *list, int *count, const char *s)
 
 static const char *const valued[] = {
     "--function", "--with", "--of", "--number", "--suffix", "--stubs",
-    "--points", "--seed", "--set", "--clang", "--depend", "-p", "-o",
+    "--points", "--seed", "--set", "--equal", "--clang", "--depend", "-p", "-o",
 };
 
 static bool has_value(const char *s)
@@ -117,6 +118,8 @@ static bool take_value(const char *name, const char *v)
                                          .value = text_of(e + 1) };
         return true;
     }
+    if (strcmp(name, "--equal") == 0)
+        return opt.equal[opt.equals++] = text_of(v), true;
     if (strcmp(name, "--clang") == 0)
         return opt.clang = v, true;
     if (strcmp(name, "--depend") == 0)
@@ -132,6 +135,7 @@ static void make_room(size_t arguments)
     opt.with = take(arguments * sizeof *opt.with);
     opt.of = take(arguments * sizeof *opt.of);
     opt.entry = take(arguments * sizeof *opt.entry);
+    opt.equal = take(arguments * sizeof *opt.equal);
     opt.set = take(arguments * sizeof *opt.set);
 }
 

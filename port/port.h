@@ -20,6 +20,7 @@
  *   steps        pointers that step from one member to the next
  *   later        what is decided when it is known what is active
  *   caches       comparisons that ask whether a result may be used again
+ *   equal        questions whether two numbers are equal
  *   globals      data at file scope, which other code may see
  *   inputs       which numbers are inputs and outputs
  *   calls        what flows in calls of functions that are not looked at
@@ -40,6 +41,7 @@
  *   output       the file that is written
  *   stubs        externals for functions whose source is not seen
  *   arguments    what a check passes to a function, and what it reads back
+ *   ties         points where inputs are equal, in a check
  *   check        builds and runs twin and original
  *   main         the command line
  *
@@ -285,7 +287,6 @@ typedef struct num {            // the activity of numbers
     struct num *same;           // joined with
     unsigned index;
     bool varied, useful;
-    bool kept;                  // from one call to the next
     unsigned stepped;           // bit n: n pointers lead here, and the first one
                                 // steps
 } num;
@@ -458,8 +459,8 @@ typedef struct options {
     const char **file;
     int files;
     option *with, *of;
-    text *entry;
-    int withs, ofs, entries;
+    text *entry, *equal;
+    int withs, ofs, entries, equals;
     bool all, check, notes, whole;
     int points;
     unsigned seed;
@@ -542,7 +543,6 @@ typedef enum later_kind {
     OUTSIDE,            // of a call: the function's source may not be seen
     POINTER,            // type: a function must be known behind it
     BYTES,              // type: nothing recorded may be in it
-    CACHED,             // a number: it must not be kept from another call
     MEMORY,             // of a call: how many bytes, of what
     SORTED
 } later_kind;
@@ -557,6 +557,9 @@ void writes_find(void);
 bool data_changes(const node *d);       // static ones
 void globals_check(void);
 void caches_check(void);                // of results that are used again
+void equal_check(void);                 // of numbers that are compared
+bool equal_allowed(const function *f);  // the user says that this is meant
+void questions_print(void);             // comparisons of numbers, for a check
 extern bool flow_reads;                 // numbers are read from a file
 
 /* === writing ============================================================== */
@@ -602,6 +605,7 @@ void put_ends(buffer *b);               // of macros that headers define anew
 bool write_output(buffer *b);
 bool stubs_write(void);
 bool put_wrapper(buffer *b, const function *f, bool of_twin);
+void put_ties(buffer *b);               // a part of the driver of a check
 int check_run(text twin);
 
 #endif

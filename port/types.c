@@ -53,7 +53,6 @@ void num_join(num *a, num *b)
     a->varied |= b->varied;
     a->useful |= b->useful;
     a->stepped |= b->stepped;
-    a->kept |= b->kept;
 }
 
 void num_edge(num *from, num *to)

@@ -541,8 +541,27 @@ options() {
         '{ if (n < 100) exit(n % 2 ? 1 : 42); return x; }' > "$out/ends.c"
     works "what exits is not right" 2 "$port" "$out/ends.c" --function ends \
         --with x --check -o "$twin" -- -I"$root"
+    equal_inputs
     whole
     many_functions
+}
+
+# A result that is used again where two inputs are equal: asked by a whole number,
+# which only the check sees, and by ==, which the user may say is meant.
+equal_inputs() {
+    printf '%s\n' '#include <math.h>' 'static long key; static double sine;' \
+        'static double kept(double x) { const long k = lrint(x * 1e9);' \
+        'if (k != key) sine = sin(x); key = k; return sine; }' \
+        'double again(const double *x) { key = 0; return kept(x[0]) + kept(x[1]); }' \
+        'double mean(double a, double b) { return a == b ? a : (a - b) / log(a / b); }' \
+        > "$out/equal.c"
+    works "a derivative is lost" 1 "$port" "$out/equal.c" --function again --with x:2 \
+        --check --points 1 -o "$out/equal_ad.h" -- -I"$root"
+    works "an input is named" 0 grep -q 'lost: dy.0./dx.[01]. .* equal to x' \
+        "$out/said_before"
+    set -- "$port" "$out/equal.c" --function mean --with a --with b
+    works "two inputs are compared" 1 "$@" -o "$out/none.h"
+    works "--equal" 0 "$@" --equal mean -o "$out/equal_ad.h"
 }
 
 # Global data, where all files are given: one that is not read may use them, and

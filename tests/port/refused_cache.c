@@ -9,7 +9,7 @@ static double cached_at = 0, cached = 0;
 
 static double cached_square(double x)
 {
-    if (x == cached_at) // refused: kept from another call
+    if (x == cached_at) // refused: derivatives may be lost
         return cached;
     cached_at = x;
     cached = x * x;

@@ -39,7 +39,10 @@ double refused_cache_order(const double *x)
 
 static double same_at, same_value;
 
-static int same_numbers(double a, double b) { return a == b; }
+static int same_numbers(double a, double b)
+{
+    return a == b; // refused: derivatives may be lost
+}
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -50,7 +53,7 @@ static int compare_numbers(const void *a, const void *b)
 static double same_square(double x)
 {
     const double step = x - same_at;
-    if (same_numbers(x, same_at)) // refused: kept from before
+    if (same_numbers(x, same_at))
         return same_value;
     if (step != 0) { // refused: kept from before
         same_at = x;
@@ -83,10 +86,10 @@ typedef struct cache_given {
 
 static double given_square(cache_given *c, double x)
 {
-    if (c->any && x == c->at) // refused: kept from before
+    if (c->any && x == c->at) // refused: derivatives may be lost
         return c->value;
     for (int i = 0; i < c->n; i++)
-        if (c->key[i] == x) // refused: kept from before
+        if (c->key[i] == x) // refused: derivatives may be lost
             return c->of[i];
     c->at = x;
     c->any = 1;
@@ -105,7 +108,7 @@ double refused_cache_turn(const double *x)
 {
     double last = x[0], square = x[0] * x[0], s = 0;
     for (int i = 0; i < 3; i++) {
-        if (x[i] != last) { // refused: kept from before
+        if (x[i] != last) { // refused: derivatives may be lost
             last = x[i];
             square = x[i] * x[i];
         }
@@ -125,7 +128,7 @@ typedef struct cache_of_keys {
 
 static double product_of(cache_of_keys *c, cache_key k)
 {
-    if (k.a == c->key.a && k.b == c->key.b) // refused: kept from before
+    if (k.a == c->key.a && k.b == c->key.b) // refused: derivatives may be lost
         return c->value;
     c->key = k;
     return c->value = k.a * k.b;
@@ -146,7 +149,7 @@ static double sum_of(cache_many *c, const double *x)
 {
     int changed = 0;
     for (int i = 0; i < 3; i++)
-        if (x[i] != c->at[i]) { // refused: kept from before
+        if (x[i] != c->at[i]) { // refused: derivatives may be lost
             changed = 1;
             break;
         }
@@ -171,7 +174,7 @@ typedef struct cache_table {
 static int table_find(const cache_table *t, double at)
 {
     for (int i = 0; i < t->n; i++)
-        if (t->at[i] == at) // refused: kept from before
+        if (t->at[i] == at) // refused: derivatives may be lost
             return i;
     return -1;
 }

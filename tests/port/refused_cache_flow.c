@@ -16,7 +16,7 @@ typedef struct cache_searched {
 static double searched_sine(cache_searched *c, double x)
 {
     int i = 0;
-    while (i < c->n && c->key[i] != x) // refused: kept from before
+    while (i < c->n && c->key[i] != x) // refused: derivatives may be lost
         i++;
     if (i == c->n) {
         c->key[i] = x;
@@ -42,11 +42,11 @@ double refused_cache_loops(const double *x)
     cache_one c = { -1, 0, 0 };
     double s = 0, last = -1, v = 0;
     for (int i = 0; i < 3; i++) {
-        while (last != x[i]) { // refused: kept from before
+        while (last != x[i]) { // refused: derivatives may be lost
             last = x[i];
             v = sin(last);
         }
-        for (; c.at != x[i]; c.at = x[i]) // refused: kept from before
+        for (; c.at != x[i]; c.at = x[i]) // refused: derivatives may be lost
             c.value = cos(x[i]);
         s += v * c.value;
     }
@@ -55,7 +55,7 @@ double refused_cache_loops(const double *x)
 
 static double logical_sine(cache_one *c, double x)
 {
-    (c->any && x == c->at) // refused: kept from before
+    (c->any && x == c->at) // refused: derivatives may be lost
         || (c->at = x, c->value = sin(x), c->any = 1);
     return c->value;
 }
@@ -69,8 +69,8 @@ double refused_cache_logical(const double *x)
 static double hit_sine(cache_one *c, double x)
 {
     int hit;
-    hit = c->any && x == c->at;
-    if (hit) // refused: kept from before
+    hit = c->any && x == c->at; // refused: derivatives may be lost
+    if (hit)
         return c->value;
     c->at = x;
     c->any = 1;

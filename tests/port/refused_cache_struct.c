@@ -16,7 +16,7 @@ static refused_entry refused_latest;
 double refused_cache_struct(const double *x)
 {
     refused_entry *e = &refused_latest;
-    if (e->set && e->x == x[0]) // refused: kept from another call
+    if (e->set && e->x == x[0]) // refused: derivatives may be lost
         return e->y * x[1];
     e->x = x[0];
     e->y = sin(x[0]);
@@ -29,7 +29,7 @@ double refused_cache_element(const double *x)
     static double at[4], value[4];
     static int n;
     for (int i = 0; i < n; i++)
-        if (at[i] == x[1]) // refused: kept from another call
+        if (at[i] == x[1]) // refused: derivatives may be lost
             return value[i] * x[0];
     at[n % 4] = x[1];
     value[n % 4] = exp(x[1]);
