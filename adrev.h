@@ -12686,6 +12686,23 @@ static bool adx_pull_rows(const adx_external *s, size_t k, const ad_real dy[],
     return true;
 }
 
+// With one direction the adjoints of the results are an array already. (bench:
+// external, 0.94.)
+static bool adx_external_reverse_1(const adx_external *s, ad_real adj[],
+                                   ad_real dx[])
+{
+    const ad_real *dy = &adj[s->e.first];
+    size_t n = s->e.operands;
+    if (!s->always && adx_zeros(s->m, dy))
+        return true;
+    memset(dx, 0, n * sizeof *dx);
+    if (!s->rule->pullback(s->saved, s->m, dy, n, dx))
+        return false;
+    for (size_t i = 0; !adx_is_constant(&s->ids) && i < n; i++)
+        adj[adx_id(&s->ids, i)] += dx[i];
+    return true;
+}
+
 // The arrays of the user's rule lie in the scratch room, first the operands'
 // adjoints, then the results'.
 static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
@@ -12696,6 +12713,8 @@ static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
     ad_real *dx = scratch;
     ad_real *dy = scratch + W * n;
     size_t which[ADX_WIDEST];
+    if (W == 1)
+        return adx_external_reverse_1(s, adj, scratch);
     size_t k = adx_gather_rows(s, adj, W, dy, which);
 
     memset(dx, 0, k * n * sizeof *dx);
