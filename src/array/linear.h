@@ -326,7 +326,8 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
     (void)scratch; (void)W;
     if (adx_zeros(e->values, y))
         return true;
-    for (const adx_span *p = s->span; p < s->span + s->spans; p++) {
+    const adx_span *p = s->span;
+    for (size_t left = s->spans; left > 0; left--, p++) {
         const uint32_t *list = p->ids.list;
         const uint32_t id = p->ids.base;
         const uint32_t step = p->ids.col;
@@ -426,19 +427,20 @@ ADX_COLD static void adx_place_lists(adx_linear *s, uint32_t *list)
 static adx_linear *adx_lay_linear(size_t n, bool each, size_t spans,
                                   const uint64_t spacing[], unsigned stored)
 {
-    uint64_t any = 0;
+    bool any = false;
     bool lists = false;
     size_t bytes = sizeof(adx_linear);
     for (size_t k = 0; k < spans; k++) {
-        any |= spacing[k];
-        if (spacing[k] != 0 && stored >> k & 1)
-            bytes += n * sizeof(ad_real);
+        if (spacing[k] == 0)
+            continue;
+        any = true;
+        bytes += stored >> k & 1 ? n * sizeof(ad_real) : 0;
         if (adx_is_list(spacing[k])) {
             bytes += n * sizeof(uint32_t);
             lists = true;
         }
     }
-    if (any == 0 || adx_now.tape->status != ADREV_OK)
+    if (!any || adx_now.tape->status != ADREV_OK)
         return NULL;
     adx_linear *s = adx_add_extended(&adx_linear_rule, bytes, each ? n : 1,
                                      spans * n);

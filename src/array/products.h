@@ -4,8 +4,8 @@
  * Products of matrices, and of a triangular matrix with a vector. As a linear
  * statement each result would store the partials of all its terms. A product
  * stores its two matrices once instead, and its sweeps multiply by them. A dot
- * product is a row times a column, and in a product with a vector the second
- * matrix has one column.
+ * product is a row times a column (with ADREV_FIXED, a linear statement), and in
+ * a product with a vector the second matrix has one column.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           array/operands array/linear array/sums

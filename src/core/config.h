@@ -207,7 +207,9 @@ ADX_EXTERN size_t strlen(const char *text);
 #define ADX_OPAQUE(pointer) ((void)0)
 #endif
 
-// Inlined where speed counts; with ADREV_FIXED the compiler decides.
+// Inlined where speed counts; with ADREV_FIXED the compiler decides. There an
+// ADX_FRAME has a stack frame of its own, which its caller does not keep while
+// it calls others.
 #if ADREV_FIXED
 #define ADX_FAST   static ADX_UNUSED
 #define ADX_SELDOM ADX_NOINLINE
