@@ -2158,10 +2158,10 @@ static uint64_t adx_symbol_hash(uint64_t symbol)
 // & Rabin), and counts it if this hash has been met.
 static void adx_sample(adx_sampling *s, uint64_t symbol)
 {
-    uint64_t *slot = &s->last[s->n++ % ADX_ROLL_WINDOW];
+    uint64_t *bucket = &s->last[s->n++ % ADX_ROLL_WINDOW];
     s->hash = s->hash * ADX_ROLL_MULTIPLIER + adx_symbol_hash(symbol)
-            - *slot * s->oldest;
-    *slot = adx_symbol_hash(symbol);
+            - *bucket * s->oldest;
+    *bucket = adx_symbol_hash(symbol);
     uint64_t key = s->hash * 0x9e3779b97f4a7c15u;
     uint32_t *met = &s->met[key >> (64 - s->bits)];
     s->again += *met == (uint32_t)key;

@@ -1409,7 +1409,7 @@ typedef struct adx_import {
 } adx_import;
 
 typedef struct adx_table {
-    adx_import *slot;
+    adx_import *bucket;
     size_t room;                    // a power of 2; or 0
     size_t n;
 } adx_table;
@@ -1470,9 +1470,9 @@ typedef struct adx_chunk {
 // may still be reading it.
 typedef struct adx_directory {
     struct adx_directory *older;
-    size_t room;                // of slot, a power of 2
+    size_t room;                // of bucket, a power of 2
     size_t n;                   // chunks
-    _Atomic(adx_chunk *) slot[];
+    _Atomic(adx_chunk *) bucket[];
 } adx_directory;
 
 // What a tape of a recording has besides its entries.
@@ -1566,7 +1566,8 @@ static adx_task *adx_task_of(adx_team *team, uint32_t job)
         return NULL;
     for (size_t i = adx_place_of(d, job / ADX_CHUNK);;
          i = (i + 1) & (d->room - 1)) {
-        adx_chunk *c = atomic_load_explicit(&d->slot[i], memory_order_acquire);
+        adx_chunk *c = atomic_load_explicit(&d->bucket[i],
+                                            memory_order_acquire);
         if (c == NULL)
             return NULL;
         if (c->number == job / ADX_CHUNK) {
@@ -1583,9 +1584,9 @@ static void adx_enlist(adx_directory *d, adx_chunk *c)
 {
     size_t i = adx_place_of(d, c->number);
     // relaxed: under the mutex, or not yet published
-    while (atomic_load_explicit(&d->slot[i], memory_order_relaxed) != NULL)
+    while (atomic_load_explicit(&d->bucket[i], memory_order_relaxed) != NULL)
         i = (i + 1) & (d->room - 1);
-    atomic_store_explicit(&d->slot[i], c, memory_order_release);
+    atomic_store_explicit(&d->bucket[i], c, memory_order_release);
     d->n++;
 }
 
@@ -1595,7 +1596,7 @@ static bool adx_widen_directory(adx_team *team)
     const ad_allocator *a = &team->home.tape->allocator;
     adx_directory *d = atomic_load(&team->directory);
     size_t room = d == NULL ? 16 : 2 * d->room;
-    size_t bytes = sizeof *d + room * sizeof d->slot[0];
+    size_t bytes = sizeof *d + room * sizeof d->bucket[0];
     adx_directory *wide = (adx_directory *)a->alloc(bytes, a->user);
 
     if (wide == NULL)
@@ -1604,8 +1605,8 @@ static bool adx_widen_directory(adx_team *team)
     wide->room = room;
     wide->older = d;
     for (size_t i = 0; d != NULL && i < d->room; i++)
-        if (atomic_load(&d->slot[i]) != NULL)
-            adx_enlist(wide, atomic_load(&d->slot[i]));
+        if (atomic_load(&d->bucket[i]) != NULL)
+            adx_enlist(wide, atomic_load(&d->bucket[i]));
     atomic_store_explicit(&team->directory, wide, memory_order_release);
     return true;
 }
@@ -1695,7 +1696,7 @@ static void adx_forget(adx_worker *w, adx_task *task)
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           array/operands parallel/api core/hash parallel/tasks
- *   offers  adx_drop_table adx_slot_of adx_enter_import adx_give_spare
+ *   offers  adx_drop_table adx_bucket_of adx_enter_import adx_give_spare
  *           adx_import_value
  * ========================================================================== */
 
@@ -1704,26 +1705,26 @@ static void adx_forget(adx_worker *w, adx_task *task)
 static adx_import *adx_find_import(const adx_table *table, uint64_t id)
 {
     size_t i = (size_t)adx_xxh3(&id, sizeof id, 0) & (table->room - 1);
-    while (table->slot[i].id != id && table->slot[i].id != 0)
+    while (table->bucket[i].id != id && table->bucket[i].id != 0)
         i = (i + 1) & (table->room - 1);
-    return &table->slot[i];
+    return &table->bucket[i];
 }
 
 static void adx_drop_table(ad_tape *t, adx_table *table)
 {
     if (table->room > 0)
-        adx_free(t, table->slot, table->room * sizeof *table->slot);
+        adx_free(t, table->bucket, table->room * sizeof *table->bucket);
     memset(table, 0, sizeof *table);
 }
 
 static bool adx_new_table(ad_tape *t, adx_table *table, size_t room)
 {
-    table->slot = (adx_import *)adx_alloc(t, room * sizeof *table->slot);
-    table->room = table->slot == NULL ? 0 : room;
+    table->bucket = (adx_import *)adx_alloc(t, room * sizeof *table->bucket);
+    table->room = table->bucket == NULL ? 0 : room;
     table->n = 0;
-    if (table->slot == NULL)
+    if (table->bucket == NULL)
         return false;
-    memset(table->slot, 0, room * sizeof *table->slot);
+    memset(table->bucket, 0, room * sizeof *table->bucket);
     return true;
 }
 
@@ -1733,8 +1734,8 @@ static bool adx_widen_table(ad_tape *t, adx_table *table)
     if (!adx_new_table(t, &wide, table->room == 0 ? 16 : 2 * table->room))
         return false;
     for (size_t i = 0; i < table->room; i++)
-        if (table->slot[i].id != 0)
-            *adx_find_import(&wide, table->slot[i].id) = table->slot[i];
+        if (table->bucket[i].id != 0)
+            *adx_find_import(&wide, table->bucket[i].id) = table->bucket[i];
     wide.n = table->n;
     adx_drop_table(t, table);
     *table = wide;
@@ -1742,24 +1743,24 @@ static bool adx_widen_table(ad_tape *t, adx_table *table)
 }
 
 // The place of an id, after the table has been widened if it must be; that
-// moves all places, so `slot` is what a search found before, or NULL. Returns
+// moves all places, so `bucket` is what a search found before, or NULL. Returns
 // NULL if there is no memory.
-static adx_import *adx_slot_of(ad_tape *t, adx_table *table, adx_import *slot,
-                               uint64_t id)
+static adx_import *adx_bucket_of(ad_tape *t, adx_table *table,
+                                 adx_import *bucket, uint64_t id)
 {
     if (2 * table->n >= table->room) {
         if (!adx_widen_table(t, table))
             return NULL;
-        slot = NULL;
+        bucket = NULL;
     }
-    return slot != NULL ? slot : adx_find_import(table, id);
+    return bucket != NULL ? bucket : adx_find_import(table, id);
 }
 
-static void adx_enter_import(adx_table *table, adx_import *slot, uint64_t id,
+static void adx_enter_import(adx_table *table, adx_import *bucket, uint64_t id,
                              size_t local)
 {
-    slot->id = id;
-    slot->local = local;
+    bucket->id = id;
+    bucket->local = local;
     table->n++;
 }
 
@@ -1777,7 +1778,7 @@ static void adx_give_spare(adx_worker *w, adx_task *task)
     if (table->room > w->spare.room && table->room / 16 <= table->n) {
         adx_drop_table(w->tape, &w->spare);
         if (table->n > 0)
-            memset(table->slot, 0, table->room * sizeof *table->slot);
+            memset(table->bucket, 0, table->room * sizeof *table->bucket);
         table->n = 0;
         w->spare = *table;
         memset(table, 0, sizeof *table);
@@ -1910,7 +1911,7 @@ static uint64_t adx_own_value(const ad_tape *t, size_t seq)
 // remembers where the latest import went, since the next one is most often of
 // the same task. Returns 0 if the value is not of this recording, or is the
 // task's own, or if the tape has failed.
-ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
+ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *bucket, uint64_t id)
 {
     adx_worker *w = (adx_worker *)t->annexed;
     adx_task *me = w->task;
@@ -1922,14 +1923,14 @@ ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
                                          : adx_import_level(w, x, &tape);
     if (level == NULL)
         return 0;
-    slot = adx_slot_of(t, &me->table, slot, id);
-    size_t local = slot == NULL ? 0 : adx_new_input(c);
+    bucket = adx_bucket_of(t, &me->table, bucket, id);
+    size_t local = bucket == NULL ? 0 : adx_new_input(c);
     adx_link link = { (uint32_t)local, x.seq, tape };
     if (local == 0 || !adx_append_to(level, c, link)) {
         adx_fail(t, ADREV_ENOMEM);
         return 0;
     }
-    adx_enter_import(&me->table, slot, id, local);
+    adx_enter_import(&me->table, bucket, id, local);
     me->imports++;
     me->latest = local;
     return adx_own_value(t, local);
@@ -1944,10 +1945,10 @@ static uint64_t adx_import_value(ad_tape *t, uint64_t id)
         return 0;
     if (me->table.room == 0)
         adx_take_spare(w, me);
-    adx_import *slot = me->table.room == 0 ? NULL
+    adx_import *bucket = me->table.room == 0 ? NULL
                      : adx_find_import(&me->table, id);
-    return slot != NULL && slot->id == id ? adx_own_value(t, slot->local)
-                                          : adx_first_use(t, slot, id);
+    return bucket != NULL && bucket->id == id ? adx_own_value(t, bucket->local)
+                                          : adx_first_use(t, bucket, id);
 }
 
 ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])
@@ -1987,7 +1988,7 @@ static void adx_new_main(adx_team *team)
     adx_table table = task->table;
     memset(task, 0, sizeof *task);
     if (table.room > 0)
-        memset(table.slot, 0, table.room * sizeof *table.slot);
+        memset(table.bucket, 0, table.room * sizeof *table.bucket);
     table.n = 0;
     task->table = table;
     task->tape = team->home.tape;
@@ -2150,7 +2151,7 @@ static void adx_file_again(adx_team *team)
     adx_free_directories(team, d->older);
     d->older = NULL;
     d->n = 0;
-    memset(d->slot, 0, d->room * sizeof d->slot[0]);
+    memset(d->bucket, 0, d->room * sizeof d->bucket[0]);
     for (adx_worker *w = team->workers; w != NULL; w = w->next)
         for (adx_chunk *c = w->chunk; c != NULL; c = c->older)
             adx_enlist(d, c);
@@ -2343,13 +2344,13 @@ static void adx_cut_imports(adx_task *me, ad_tape *t)
     adx_table old = me->table;
     memset(&me->table, 0, sizeof me->table);
     for (size_t i = 0; i < old.room; i++)
-        if (old.slot[i].id != 0 && old.slot[i].local <= adx_live(t)->seq) {
-            uint64_t id = old.slot[i].id;
-            adx_import *slot = adx_slot_of(t, &me->table, NULL, id);
-            if (slot == NULL)
+        if (old.bucket[i].id != 0 && old.bucket[i].local <= adx_live(t)->seq) {
+            uint64_t id = old.bucket[i].id;
+            adx_import *bucket = adx_bucket_of(t, &me->table, NULL, id);
+            if (bucket == NULL)
                 adx_fail(t, ADREV_ENOMEM);
             else
-                adx_enter_import(&me->table, slot, id, old.slot[i].local);
+                adx_enter_import(&me->table, bucket, id, old.bucket[i].local);
         }
     adx_drop_table(t, &old);
     me->imports = me->table.n;

@@ -634,8 +634,8 @@ typedef struct adx_tree {
 
     adx_declared *declared; // the names that are declared
     size_t declared_count, declared_room;
-    uint32_t *slot;         // of a hash table: elements of `declared`
-    size_t slots;           // a power of two
+    uint32_t *bucket;       // of a hash table: elements of `declared`
+    size_t buckets;         // a power of two
     adx_spot *size;
     size_t size_count, size_room;
     adx_tensor_relation *relation;
@@ -746,7 +746,7 @@ static void adx_free_tree(adx_tree *tree)
 #define ADX_TREE_EACH(name) adx_drop(tree->memory, tree->name);
     ADX_TREE_ARRAYS(ADX_TREE_EACH)
 #undef ADX_TREE_EACH
-    adx_drop(tree->memory, tree->slot);
+    adx_drop(tree->memory, tree->bucket);
     adx_drop(tree->memory, tree->text);
 }
 
@@ -1498,27 +1498,27 @@ static uint32_t adx_hash_of(const char *name, size_t length)
     return hash;
 }
 
-// Returns the slot of a name: it holds its number, or 0.
-static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
+// Returns the bucket of a name: it holds its number, or 0.
+static uint32_t *adx_name_bucket(const adx_tree *tree, uint32_t hash,
                                const char *name, size_t length)
 {
-    size_t i = hash & (tree->slots - 1);
-    for (; tree->slot[i] != 0; i = (i + 1) & (tree->slots - 1)) {
-        const adx_declared *d = &tree->declared[tree->slot[i]];
+    size_t i = hash & (tree->buckets - 1);
+    for (; tree->bucket[i] != 0; i = (i + 1) & (tree->buckets - 1)) {
+        const adx_declared *d = &tree->declared[tree->bucket[i]];
         if (d->hash == hash && d->name.length == length
             && memcmp(tree->text + d->name.at, name, length) == 0)
             break;
     }
-    return &tree->slot[i];
+    return &tree->bucket[i];
 }
 
 // Finds the declaration of a name; NULL: there is none.
 static const adx_declared *adx_find_declared(const adx_tree *tree,
                                              const char *name, size_t length)
 {
-    if (tree->slots == 0)
+    if (tree->buckets == 0)
         return NULL;
-    uint32_t found = *adx_name_slot(tree, adx_hash_of(name, length), name,
+    uint32_t found = *adx_name_bucket(tree, adx_hash_of(name, length), name,
                                   length);
     return found == 0 ? NULL : &tree->declared[found];
 }
@@ -1529,22 +1529,23 @@ static const adx_declared *adx_declared_at(const adx_tree *tree, adx_spot spot)
     return adx_find_declared(tree, tree->text + spot.at, spot.length);
 }
 
-// Makes room for one name more; at most half of the slots are taken.
-static bool adx_widen_slots(adx_tree *tree)
+// Makes room for one name more; at most half of the buckets are taken.
+static bool adx_widen_buckets(adx_tree *tree)
 {
-    size_t slots = tree->slots == 0 ? 32 : 2 * tree->slots;
-    if (2 * tree->declared_count + 2 < tree->slots)
+    size_t buckets = tree->buckets == 0 ? 32 : 2 * tree->buckets;
+    if (2 * tree->declared_count + 2 < tree->buckets)
         return true;
-    uint32_t *slot = (uint32_t *)adx_take(tree->memory, slots, sizeof *slot);
-    if (slot == NULL)
+    uint32_t *bucket = (uint32_t *)adx_take(tree->memory, buckets,
+                                            sizeof *bucket);
+    if (bucket == NULL)
         return false;
-    memset(slot, 0, slots * sizeof *slot);
-    adx_drop(tree->memory, tree->slot);
-    tree->slot = slot;
-    tree->slots = slots;
+    memset(bucket, 0, buckets * sizeof *bucket);
+    adx_drop(tree->memory, tree->bucket);
+    tree->bucket = bucket;
+    tree->buckets = buckets;
     for (uint32_t i = 1; i < tree->declared_count; i++) {
         const adx_declared *d = &tree->declared[i];
-        *adx_name_slot(tree, d->hash, tree->text + d->name.at,
+        *adx_name_bucket(tree, d->hash, tree->text + d->name.at,
                        d->name.length) = i;
     }
     return true;
@@ -1611,8 +1612,8 @@ static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
     adx_tree *tree = p->tree;
     if (p->status != ADREV_OK || !adx_is_free(p, name))
         return;
-    uint32_t i = of != 0 && adx_widen_slots(tree) ? ADX_ONE_MORE(tree, declared)
-                                                  : 0;
+    uint32_t i = of != 0 && adx_widen_buckets(tree)
+               ? ADX_ONE_MORE(tree, declared) : 0;
     if (i == 0) {
         adx_stop_parsing(p, ADREV_ENOMEM);
         return;
@@ -1623,7 +1624,7 @@ static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
     d->kind = kind;
     d->of = of;
     d->hash = adx_hash_of(text, name.length);
-    *adx_name_slot(tree, d->hash, text, name.length) = i;
+    *adx_name_bucket(tree, d->hash, text, name.length) = i;
 }
 
 // Returns the size at hand, declared by being there for the first time.
@@ -7217,14 +7218,14 @@ static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
 }
 
 // Returns the first term that is equal to term i, by a table of `room` keys.
-static uint32_t adx_equal_term(const adx_value_key key[], uint32_t slot[],
+static uint32_t adx_equal_term(const adx_value_key key[], uint32_t bucket[],
                                uint32_t room, uint32_t i)
 {
     uint32_t at = (uint32_t)key[i].hash & (room - 1);
-    for (; slot[at] != 0; at = (at + 1) & (room - 1))
-        if (adx_same_key(&key[slot[at] - 1], &key[i]))
-            return slot[at] - 1;
-    slot[at] = i + 1;
+    for (; bucket[at] != 0; at = (at + 1) & (room - 1))
+        if (adx_same_key(&key[bucket[at] - 1], &key[i]))
+            return bucket[at] - 1;
+    bucket[at] = i + 1;
     return i;
 }
 
@@ -7238,16 +7239,16 @@ static void adx_join_terms(ad_tensor *t, uint32_t value)
     while (room < 2 * n)
         room *= 2;
     adx_value_key *key = ADX_GET(&t->arena, n, adx_value_key);
-    uint32_t *slot = ADX_GET(&t->arena, room, uint32_t);
+    uint32_t *bucket = ADX_GET(&t->arena, room, uint32_t);
     uint32_t *first = ADX_GET(&t->arena, n, uint32_t);
     ad_real *k = ADX_GET(&t->arena, n, ad_real);
-    if (key == NULL || slot == NULL || first == NULL || k == NULL)
+    if (key == NULL || bucket == NULL || first == NULL || k == NULL)
         return;
     for (uint32_t i = 0; i < n; i++) {
         if (!adx_make_value_key(t, v, &v->term[i], &key[i]))
             return;
         first[i] = v->term[i].most != 0 ? i
-                 : adx_equal_term(key, slot, room, i);
+                 : adx_equal_term(key, bucket, room, i);
         k[first[i]] += v->term[i].k;
     }
     for (uint32_t i = 0; i < n; i++)

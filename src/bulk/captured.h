@@ -18,32 +18,32 @@
 // and a hash table (open addressing) that finds an id in the list.
 typedef struct adx_captured {
     uint64_t *id;
-    uint32_t *slot;             // [room] 1 + index; 0: free
+    uint32_t *bucket;           // [room] 1 + index; 0: free
     size_t n;
     size_t room;                // a power of two, at least 2 n; or 0
 } adx_captured;
 
-// Returns the slot of an id or, if the id is not in the table, the free slot
+// Returns the bucket of an id or, if the id is not in the table, the free one
 // where it would go.
-static uint32_t *adx_captured_slot(const adx_captured *c, uint64_t id)
+static uint32_t *adx_captured_bucket(const adx_captured *c, uint64_t id)
 {
     size_t i = (size_t)((id * 0x9e3779b97f4a7c15u) >> 32);
-    while (c->slot[i & (c->room - 1)] != 0
-           && c->id[c->slot[i & (c->room - 1)] - 1] != id)
+    while (c->bucket[i & (c->room - 1)] != 0
+           && c->id[c->bucket[i & (c->room - 1)] - 1] != id)
         i++;
-    return &c->slot[i & (c->room - 1)];
+    return &c->bucket[i & (c->room - 1)];
 }
 
 // Returns 1 + the index of an id in the list; 0: it has not been captured.
 static uint32_t adx_find_captured(const adx_captured *c, uint64_t id)
 {
-    return c->room == 0 ? 0 : *adx_captured_slot(c, id);
+    return c->room == 0 ? 0 : *adx_captured_bucket(c, id);
 }
 
 static void adx_free_captured(const ad_allocator *a, adx_captured *c)
 {
     adx_drop(a, c->id);
-    adx_drop(a, c->slot);
+    adx_drop(a, c->bucket);
 }
 
 // Doubles the room, and enters all ids into a new table. False: no memory.
@@ -51,15 +51,15 @@ static bool adx_widen_captured(const ad_allocator *a, adx_captured *c)
 {
     adx_captured wide = { .n = c->n, .room = c->room == 0 ? 16 : 2 * c->room };
     wide.id = (uint64_t *)adx_take(a, wide.room / 2, sizeof *wide.id);
-    wide.slot = (uint32_t *)adx_take(a, wide.room, sizeof *wide.slot);
-    if (wide.id == NULL || wide.slot == NULL) {
+    wide.bucket = (uint32_t *)adx_take(a, wide.room, sizeof *wide.bucket);
+    if (wide.id == NULL || wide.bucket == NULL) {
         adx_free_captured(a, &wide);
         return false;
     }
-    memset(wide.slot, 0, wide.room * sizeof *wide.slot);
+    memset(wide.bucket, 0, wide.room * sizeof *wide.bucket);
     for (size_t i = 0; i < c->n; i++) {
         wide.id[i] = c->id[i];
-        *adx_captured_slot(&wide, c->id[i]) = (uint32_t)i + 1;
+        *adx_captured_bucket(&wide, c->id[i]) = (uint32_t)i + 1;
     }
     adx_free_captured(a, c);
     *c = wide;
@@ -73,7 +73,7 @@ static bool adx_add_captured(const ad_allocator *a, adx_captured *c,
     if (2 * (c->n + 1) > c->room && !adx_widen_captured(a, c))
         return false;
     c->id[c->n] = id;
-    *adx_captured_slot(c, id) = (uint32_t)++c->n;
+    *adx_captured_bucket(c, id) = (uint32_t)++c->n;
     return true;
 }
 

@@ -104,7 +104,7 @@ static adx_bulk adx_open_bulk(const void *saved)
     at += b.operands * sizeof *b.v;
     b.part = (ad_real *)(void *)at;
     at += b.kept * sizeof *b.part;
-    b.captured.slot = (uint32_t *)(void *)at;
+    b.captured.bucket = (uint32_t *)(void *)at;
     return b;
 }
 
@@ -114,7 +114,7 @@ static size_t adx_bulk_bytes(const adx_bulk *b)
     return sizeof *b + b->sources * sizeof *b->source
          + b->captured.n * sizeof *b->captured.id
          + (b->operands + b->kept) * sizeof *b->v
-         + b->captured.room * sizeof *b->captured.slot;
+         + b->captured.room * sizeof *b->captured.bucket;
 }
 
 // Takes room for a sweep, all 0: rows z, then their adjoints or tangents, then
@@ -249,8 +249,8 @@ static void adx_save_bulk(const adx_bulk *b, const ad_rev operand[],
     if (b->captured.n > 0) {
         memcpy(to.captured.id, b->captured.id,
                b->captured.n * sizeof *b->captured.id);
-        memcpy(to.captured.slot, b->captured.slot,
-               b->captured.room * sizeof *b->captured.slot);
+        memcpy(to.captured.bucket, b->captured.bucket,
+               b->captured.room * sizeof *b->captured.bucket);
     }
 }
 

@@ -9,7 +9,7 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           array/operands parallel/api core/hash parallel/tasks
- *   offers  adx_drop_table adx_slot_of adx_enter_import adx_give_spare
+ *   offers  adx_drop_table adx_bucket_of adx_enter_import adx_give_spare
  *           adx_import_value
  * ========================================================================== */
 
@@ -18,26 +18,26 @@
 static adx_import *adx_find_import(const adx_table *table, uint64_t id)
 {
     size_t i = (size_t)adx_xxh3(&id, sizeof id, 0) & (table->room - 1);
-    while (table->slot[i].id != id && table->slot[i].id != 0)
+    while (table->bucket[i].id != id && table->bucket[i].id != 0)
         i = (i + 1) & (table->room - 1);
-    return &table->slot[i];
+    return &table->bucket[i];
 }
 
 static void adx_drop_table(ad_tape *t, adx_table *table)
 {
     if (table->room > 0)
-        adx_free(t, table->slot, table->room * sizeof *table->slot);
+        adx_free(t, table->bucket, table->room * sizeof *table->bucket);
     memset(table, 0, sizeof *table);
 }
 
 static bool adx_new_table(ad_tape *t, adx_table *table, size_t room)
 {
-    table->slot = (adx_import *)adx_alloc(t, room * sizeof *table->slot);
-    table->room = table->slot == NULL ? 0 : room;
+    table->bucket = (adx_import *)adx_alloc(t, room * sizeof *table->bucket);
+    table->room = table->bucket == NULL ? 0 : room;
     table->n = 0;
-    if (table->slot == NULL)
+    if (table->bucket == NULL)
         return false;
-    memset(table->slot, 0, room * sizeof *table->slot);
+    memset(table->bucket, 0, room * sizeof *table->bucket);
     return true;
 }
 
@@ -47,8 +47,8 @@ static bool adx_widen_table(ad_tape *t, adx_table *table)
     if (!adx_new_table(t, &wide, table->room == 0 ? 16 : 2 * table->room))
         return false;
     for (size_t i = 0; i < table->room; i++)
-        if (table->slot[i].id != 0)
-            *adx_find_import(&wide, table->slot[i].id) = table->slot[i];
+        if (table->bucket[i].id != 0)
+            *adx_find_import(&wide, table->bucket[i].id) = table->bucket[i];
     wide.n = table->n;
     adx_drop_table(t, table);
     *table = wide;
@@ -56,24 +56,24 @@ static bool adx_widen_table(ad_tape *t, adx_table *table)
 }
 
 // The place of an id, after the table has been widened if it must be; that
-// moves all places, so `slot` is what a search found before, or NULL. Returns
+// moves all places, so `bucket` is what a search found before, or NULL. Returns
 // NULL if there is no memory.
-static adx_import *adx_slot_of(ad_tape *t, adx_table *table, adx_import *slot,
-                               uint64_t id)
+static adx_import *adx_bucket_of(ad_tape *t, adx_table *table,
+                                 adx_import *bucket, uint64_t id)
 {
     if (2 * table->n >= table->room) {
         if (!adx_widen_table(t, table))
             return NULL;
-        slot = NULL;
+        bucket = NULL;
     }
-    return slot != NULL ? slot : adx_find_import(table, id);
+    return bucket != NULL ? bucket : adx_find_import(table, id);
 }
 
-static void adx_enter_import(adx_table *table, adx_import *slot, uint64_t id,
+static void adx_enter_import(adx_table *table, adx_import *bucket, uint64_t id,
                              size_t local)
 {
-    slot->id = id;
-    slot->local = local;
+    bucket->id = id;
+    bucket->local = local;
     table->n++;
 }
 
@@ -91,7 +91,7 @@ static void adx_give_spare(adx_worker *w, adx_task *task)
     if (table->room > w->spare.room && table->room / 16 <= table->n) {
         adx_drop_table(w->tape, &w->spare);
         if (table->n > 0)
-            memset(table->slot, 0, table->room * sizeof *table->slot);
+            memset(table->bucket, 0, table->room * sizeof *table->bucket);
         table->n = 0;
         w->spare = *table;
         memset(table, 0, sizeof *table);
@@ -224,7 +224,7 @@ static uint64_t adx_own_value(const ad_tape *t, size_t seq)
 // remembers where the latest import went, since the next one is most often of
 // the same task. Returns 0 if the value is not of this recording, or is the
 // task's own, or if the tape has failed.
-ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
+ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *bucket, uint64_t id)
 {
     adx_worker *w = (adx_worker *)t->annexed;
     adx_task *me = w->task;
@@ -236,14 +236,14 @@ ADX_APART uint64_t adx_first_use(ad_tape *t, adx_import *slot, uint64_t id)
                                          : adx_import_level(w, x, &tape);
     if (level == NULL)
         return 0;
-    slot = adx_slot_of(t, &me->table, slot, id);
-    size_t local = slot == NULL ? 0 : adx_new_input(c);
+    bucket = adx_bucket_of(t, &me->table, bucket, id);
+    size_t local = bucket == NULL ? 0 : adx_new_input(c);
     adx_link link = { (uint32_t)local, x.seq, tape };
     if (local == 0 || !adx_append_to(level, c, link)) {
         adx_fail(t, ADREV_ENOMEM);
         return 0;
     }
-    adx_enter_import(&me->table, slot, id, local);
+    adx_enter_import(&me->table, bucket, id, local);
     me->imports++;
     me->latest = local;
     return adx_own_value(t, local);
@@ -258,10 +258,10 @@ static uint64_t adx_import_value(ad_tape *t, uint64_t id)
         return 0;
     if (me->table.room == 0)
         adx_take_spare(w, me);
-    adx_import *slot = me->table.room == 0 ? NULL
+    adx_import *bucket = me->table.room == 0 ? NULL
                      : adx_find_import(&me->table, id);
-    return slot != NULL && slot->id == id ? adx_own_value(t, slot->local)
-                                          : adx_first_use(t, slot, id);
+    return bucket != NULL && bucket->id == id ? adx_own_value(t, bucket->local)
+                                          : adx_first_use(t, bucket, id);
 }
 
 ADX_API void ad_capture(size_t n, const ad_rev x[], ad_rev y[])

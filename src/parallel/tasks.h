@@ -65,7 +65,7 @@ typedef struct adx_import {
 } adx_import;
 
 typedef struct adx_table {
-    adx_import *slot;
+    adx_import *bucket;
     size_t room;                    // a power of 2; or 0
     size_t n;
 } adx_table;
@@ -126,9 +126,9 @@ typedef struct adx_chunk {
 // may still be reading it.
 typedef struct adx_directory {
     struct adx_directory *older;
-    size_t room;                // of slot, a power of 2
+    size_t room;                // of bucket, a power of 2
     size_t n;                   // chunks
-    _Atomic(adx_chunk *) slot[];
+    _Atomic(adx_chunk *) bucket[];
 } adx_directory;
 
 // What a tape of a recording has besides its entries.
@@ -222,7 +222,8 @@ static adx_task *adx_task_of(adx_team *team, uint32_t job)
         return NULL;
     for (size_t i = adx_place_of(d, job / ADX_CHUNK);;
          i = (i + 1) & (d->room - 1)) {
-        adx_chunk *c = atomic_load_explicit(&d->slot[i], memory_order_acquire);
+        adx_chunk *c = atomic_load_explicit(&d->bucket[i],
+                                            memory_order_acquire);
         if (c == NULL)
             return NULL;
         if (c->number == job / ADX_CHUNK) {
@@ -239,9 +240,9 @@ static void adx_enlist(adx_directory *d, adx_chunk *c)
 {
     size_t i = adx_place_of(d, c->number);
     // relaxed: under the mutex, or not yet published
-    while (atomic_load_explicit(&d->slot[i], memory_order_relaxed) != NULL)
+    while (atomic_load_explicit(&d->bucket[i], memory_order_relaxed) != NULL)
         i = (i + 1) & (d->room - 1);
-    atomic_store_explicit(&d->slot[i], c, memory_order_release);
+    atomic_store_explicit(&d->bucket[i], c, memory_order_release);
     d->n++;
 }
 
@@ -251,7 +252,7 @@ static bool adx_widen_directory(adx_team *team)
     const ad_allocator *a = &team->home.tape->allocator;
     adx_directory *d = atomic_load(&team->directory);
     size_t room = d == NULL ? 16 : 2 * d->room;
-    size_t bytes = sizeof *d + room * sizeof d->slot[0];
+    size_t bytes = sizeof *d + room * sizeof d->bucket[0];
     adx_directory *wide = (adx_directory *)a->alloc(bytes, a->user);
 
     if (wide == NULL)
@@ -260,8 +261,8 @@ static bool adx_widen_directory(adx_team *team)
     wide->room = room;
     wide->older = d;
     for (size_t i = 0; d != NULL && i < d->room; i++)
-        if (atomic_load(&d->slot[i]) != NULL)
-            adx_enlist(wide, atomic_load(&d->slot[i]));
+        if (atomic_load(&d->bucket[i]) != NULL)
+            adx_enlist(wide, atomic_load(&d->bucket[i]));
     atomic_store_explicit(&team->directory, wide, memory_order_release);
     return true;
 }

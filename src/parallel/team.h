@@ -25,7 +25,7 @@ static void adx_new_main(adx_team *team)
     adx_table table = task->table;
     memset(task, 0, sizeof *task);
     if (table.room > 0)
-        memset(table.slot, 0, table.room * sizeof *table.slot);
+        memset(table.bucket, 0, table.room * sizeof *table.bucket);
     table.n = 0;
     task->table = table;
     task->tape = team->home.tape;
@@ -188,7 +188,7 @@ static void adx_file_again(adx_team *team)
     adx_free_directories(team, d->older);
     d->older = NULL;
     d->n = 0;
-    memset(d->slot, 0, d->room * sizeof d->slot[0]);
+    memset(d->bucket, 0, d->room * sizeof d->bucket[0]);
     for (adx_worker *w = team->workers; w != NULL; w = w->next)
         for (adx_chunk *c = w->chunk; c != NULL; c = c->older)
             adx_enlist(d, c);
@@ -381,13 +381,13 @@ static void adx_cut_imports(adx_task *me, ad_tape *t)
     adx_table old = me->table;
     memset(&me->table, 0, sizeof me->table);
     for (size_t i = 0; i < old.room; i++)
-        if (old.slot[i].id != 0 && old.slot[i].local <= adx_live(t)->seq) {
-            uint64_t id = old.slot[i].id;
-            adx_import *slot = adx_slot_of(t, &me->table, NULL, id);
-            if (slot == NULL)
+        if (old.bucket[i].id != 0 && old.bucket[i].local <= adx_live(t)->seq) {
+            uint64_t id = old.bucket[i].id;
+            adx_import *bucket = adx_bucket_of(t, &me->table, NULL, id);
+            if (bucket == NULL)
                 adx_fail(t, ADREV_ENOMEM);
             else
-                adx_enter_import(&me->table, slot, id, old.slot[i].local);
+                adx_enter_import(&me->table, bucket, id, old.bucket[i].local);
         }
     adx_drop_table(t, &old);
     me->imports = me->table.n;

@@ -28,27 +28,27 @@ static uint32_t adx_hash_of(const char *name, size_t length)
     return hash;
 }
 
-// Returns the slot of a name: it holds its number, or 0.
-static uint32_t *adx_name_slot(const adx_tree *tree, uint32_t hash,
+// Returns the bucket of a name: it holds its number, or 0.
+static uint32_t *adx_name_bucket(const adx_tree *tree, uint32_t hash,
                                const char *name, size_t length)
 {
-    size_t i = hash & (tree->slots - 1);
-    for (; tree->slot[i] != 0; i = (i + 1) & (tree->slots - 1)) {
-        const adx_declared *d = &tree->declared[tree->slot[i]];
+    size_t i = hash & (tree->buckets - 1);
+    for (; tree->bucket[i] != 0; i = (i + 1) & (tree->buckets - 1)) {
+        const adx_declared *d = &tree->declared[tree->bucket[i]];
         if (d->hash == hash && d->name.length == length
             && memcmp(tree->text + d->name.at, name, length) == 0)
             break;
     }
-    return &tree->slot[i];
+    return &tree->bucket[i];
 }
 
 // Finds the declaration of a name; NULL: there is none.
 static const adx_declared *adx_find_declared(const adx_tree *tree,
                                              const char *name, size_t length)
 {
-    if (tree->slots == 0)
+    if (tree->buckets == 0)
         return NULL;
-    uint32_t found = *adx_name_slot(tree, adx_hash_of(name, length), name,
+    uint32_t found = *adx_name_bucket(tree, adx_hash_of(name, length), name,
                                   length);
     return found == 0 ? NULL : &tree->declared[found];
 }
@@ -59,22 +59,23 @@ static const adx_declared *adx_declared_at(const adx_tree *tree, adx_spot spot)
     return adx_find_declared(tree, tree->text + spot.at, spot.length);
 }
 
-// Makes room for one name more; at most half of the slots are taken.
-static bool adx_widen_slots(adx_tree *tree)
+// Makes room for one name more; at most half of the buckets are taken.
+static bool adx_widen_buckets(adx_tree *tree)
 {
-    size_t slots = tree->slots == 0 ? 32 : 2 * tree->slots;
-    if (2 * tree->declared_count + 2 < tree->slots)
+    size_t buckets = tree->buckets == 0 ? 32 : 2 * tree->buckets;
+    if (2 * tree->declared_count + 2 < tree->buckets)
         return true;
-    uint32_t *slot = (uint32_t *)adx_take(tree->memory, slots, sizeof *slot);
-    if (slot == NULL)
+    uint32_t *bucket = (uint32_t *)adx_take(tree->memory, buckets,
+                                            sizeof *bucket);
+    if (bucket == NULL)
         return false;
-    memset(slot, 0, slots * sizeof *slot);
-    adx_drop(tree->memory, tree->slot);
-    tree->slot = slot;
-    tree->slots = slots;
+    memset(bucket, 0, buckets * sizeof *bucket);
+    adx_drop(tree->memory, tree->bucket);
+    tree->bucket = bucket;
+    tree->buckets = buckets;
     for (uint32_t i = 1; i < tree->declared_count; i++) {
         const adx_declared *d = &tree->declared[i];
-        *adx_name_slot(tree, d->hash, tree->text + d->name.at,
+        *adx_name_bucket(tree, d->hash, tree->text + d->name.at,
                        d->name.length) = i;
     }
     return true;
@@ -141,8 +142,8 @@ static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
     adx_tree *tree = p->tree;
     if (p->status != ADREV_OK || !adx_is_free(p, name))
         return;
-    uint32_t i = of != 0 && adx_widen_slots(tree) ? ADX_ONE_MORE(tree, declared)
-                                                  : 0;
+    uint32_t i = of != 0 && adx_widen_buckets(tree)
+               ? ADX_ONE_MORE(tree, declared) : 0;
     if (i == 0) {
         adx_stop_parsing(p, ADREV_ENOMEM);
         return;
@@ -153,7 +154,7 @@ static void adx_declare(adx_parser *p, adx_spot name, adx_declared_kind kind,
     d->kind = kind;
     d->of = of;
     d->hash = adx_hash_of(text, name.length);
-    *adx_name_slot(tree, d->hash, text, name.length) = i;
+    *adx_name_bucket(tree, d->hash, text, name.length) = i;
 }
 
 // Returns the size at hand, declared by being there for the first time.

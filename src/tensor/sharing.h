@@ -332,14 +332,14 @@ static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
 }
 
 // Returns the first term that is equal to term i, by a table of `room` keys.
-static uint32_t adx_equal_term(const adx_value_key key[], uint32_t slot[],
+static uint32_t adx_equal_term(const adx_value_key key[], uint32_t bucket[],
                                uint32_t room, uint32_t i)
 {
     uint32_t at = (uint32_t)key[i].hash & (room - 1);
-    for (; slot[at] != 0; at = (at + 1) & (room - 1))
-        if (adx_same_key(&key[slot[at] - 1], &key[i]))
-            return slot[at] - 1;
-    slot[at] = i + 1;
+    for (; bucket[at] != 0; at = (at + 1) & (room - 1))
+        if (adx_same_key(&key[bucket[at] - 1], &key[i]))
+            return bucket[at] - 1;
+    bucket[at] = i + 1;
     return i;
 }
 
@@ -353,16 +353,16 @@ static void adx_join_terms(ad_tensor *t, uint32_t value)
     while (room < 2 * n)
         room *= 2;
     adx_value_key *key = ADX_GET(&t->arena, n, adx_value_key);
-    uint32_t *slot = ADX_GET(&t->arena, room, uint32_t);
+    uint32_t *bucket = ADX_GET(&t->arena, room, uint32_t);
     uint32_t *first = ADX_GET(&t->arena, n, uint32_t);
     ad_real *k = ADX_GET(&t->arena, n, ad_real);
-    if (key == NULL || slot == NULL || first == NULL || k == NULL)
+    if (key == NULL || bucket == NULL || first == NULL || k == NULL)
         return;
     for (uint32_t i = 0; i < n; i++) {
         if (!adx_make_value_key(t, v, &v->term[i], &key[i]))
             return;
         first[i] = v->term[i].most != 0 ? i
-                 : adx_equal_term(key, slot, room, i);
+                 : adx_equal_term(key, bucket, room, i);
         k[first[i]] += v->term[i].k;
     }
     for (uint32_t i = 0; i < n; i++)

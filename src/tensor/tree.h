@@ -180,8 +180,8 @@ typedef struct adx_tree {
 
     adx_declared *declared; // the names that are declared
     size_t declared_count, declared_room;
-    uint32_t *slot;         // of a hash table: elements of `declared`
-    size_t slots;           // a power of two
+    uint32_t *bucket;       // of a hash table: elements of `declared`
+    size_t buckets;         // a power of two
     adx_spot *size;
     size_t size_count, size_room;
     adx_tensor_relation *relation;
@@ -292,7 +292,7 @@ static void adx_free_tree(adx_tree *tree)
 #define ADX_TREE_EACH(name) adx_drop(tree->memory, tree->name);
     ADX_TREE_ARRAYS(ADX_TREE_EACH)
 #undef ADX_TREE_EACH
-    adx_drop(tree->memory, tree->slot);
+    adx_drop(tree->memory, tree->bucket);
     adx_drop(tree->memory, tree->text);
 }
 
