@@ -417,7 +417,7 @@ static bool harmless(const unsigned char *data, size_t bytes)
 static void check_cut(const struct file *f)
 {
     unsigned char *data = malloc(f->bytes + 9);
-    for (size_t n = 0; n < f->bytes; n += ONE_IN(11)) {
+    for (size_t n = 0; n < f->bytes; n += ONE_IN(7)) {
         CHECK(!harmless(f->data, n), "cut to %zu bytes: accepted", n);
         memcpy(data, f->data, n);
         repair(data, n);
@@ -439,7 +439,7 @@ static void check_flipped(const struct file *f)
 {
     unsigned char *data = malloc(f->bytes);
     size_t accepted = 0;
-    for (size_t bit = 0; bit < 8 * f->bytes; bit += ONE_IN(67)) {
+    for (size_t bit = 0; bit < 8 * f->bytes; bit += ONE_IN(41)) {
         memcpy(data, f->data, f->bytes);
         data[bit / 8] ^= (unsigned char)(1u << bit % 8);
         CHECK(!harmless(data, f->bytes), "bit %zu: accepted", bit);
@@ -457,7 +457,7 @@ static void check_counts(const struct file *f)
                                 0x100000000u, UINT64_MAX, UINT64_MAX / 8,
                                 UINT64_MAX / 2 + 1 };
     unsigned char *data = malloc(f->bytes);
-    for (size_t i = 0; i + 16 <= f->bytes; i += 2 * ONE_IN(23))
+    for (size_t i = 0; i + 16 <= f->bytes; i += 2 * ONE_IN(13))
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
             for (int width = 4; width <= 8; width *= 2) {
                 memcpy(data, f->data, f->bytes);
