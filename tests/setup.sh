@@ -79,17 +79,19 @@ install_missing() {
 }
 
 # Libraries of the examples, and of adapters: whether an empty program links
-# with them.
+# with them; each by itself only if it does not link with all.
 probe=$(mktemp -d)
 libraries="lapack:liblapack-dev lbfgs:liblbfgs-dev"
 [ "$1" = examples ] || libraries="$libraries nlopt:libnlopt-dev gsl:libgsl-dev
     ipopt:coinor-libipopt-dev ceres:libceres-dev
     sundials_cvodes:libsundials-dev petsc_real:libpetsc-real-dev"
 echo 'int main(void) { return 0; }' > "$probe/main.c"
-for pair in $libraries; do
-    gcc "$probe/main.c" -o "$probe/main" "-l${pair%%:*}" > /dev/null 2>&1 \
-        || want "${pair##*:}"
-done
+links() { gcc "$probe/main.c" -o "$probe/main" "$@" > /dev/null 2>&1; }
+# shellcheck disable=SC2046  # a list
+links $(printf ' -l%s' $(echo "$libraries" | sed 's/:[^ ]*//g')) \
+    || for pair in $libraries; do
+        links "-l${pair%%:*}" || want "${pair##*:}"
+    done
 
 # Ranks: Open MPI; `matrix` also has MPICH.
 command -v mpicc.openmpi > /dev/null 2>&1 || want "libopenmpi-dev openmpi-bin"
