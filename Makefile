@@ -58,7 +58,7 @@ WHOLE = $B/implementation.o $B/implementation_mpi.o
 $(filter-out $(ALONE:%=$B/%) $(RANKS:%=$B/%),$(EXAMPLES:%=$B/%) \
     $(ADAPTERS:%=$B/%)): $B/implementation.o
 $(RANKS:%=$B/%): $B/implementation_mpi.o
-$(WHOLE) $B/05_fixed_memory: LEVEL = -O0
+$(WHOLE) $B/05_fixed_memory $B/adrev-port: LEVEL = -O0
 
 $(WHOLE): $B/%.o: examples/%.c $(wildcard adrev*.h) examples/build.sh
 	sh examples/build.sh $@ $(CC) $(STRICT) $(LEVEL)
@@ -88,7 +88,7 @@ adrev-port: $B/adrev-port       ## the converter from plain C, docs/porting-tool
 
 $B/adrev-port: $(wildcard port/*.c port/*.h)
 	@mkdir -p $B
-	$(CC) $(STRICT) -O0 port/*.c -o $@
+	$(CC) $(STRICT) $(LEVEL) port/*.c -o $@
 
 install:            ## all of it: PREFIX=/usr/local DESTDIR= LIBDIR=lib
 	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)" "$(LIBDIR)"
