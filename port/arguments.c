@@ -15,10 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of an array of which no count is known: numbers, structures, rows.
-enum { ROOM = 64, STRUCTURES = 8, ROWS = 8, MOST_DEPTH = 6 };
+// Of an array of which no count is known: numbers, structures, rows. Behind the
+// numbers of each array there are more, which are no inputs: a function may use
+// more than the check knows of.
+enum { ROOM = 64, MORE = 192, STRUCTURES = 8, ROWS = 8, MOST_DEPTH = 6 };
 
 static bool twin;               // which of the two is written
+static int own_unit;            // of the function
 static buffer made_up;          // functions that are passed
 static int made_up_count;
 
@@ -149,6 +152,20 @@ static void put_results(buffer *b, const ty *p, int i)
          i, i, value ? "ad_value(s)" : "s");
 }
 
+static void put_number(buffer *b, const ty *t, text path, bool input);
+
+// The result is an array: other inputs, if all numbers are inputs.
+static void put_memory(buffer *b, const ty *t)
+{
+    ty number = *t;
+    number.quals = 0;
+    const char *s = kind_of(&number);
+    putf(b, "    %s *m = calloc(%d, sizeof *m);\n", s, ROOM + MORE);
+    putf(b, "    for (int i = 0; i < %d; i++) {\n", ROOM);
+    put_number(b, &number, T("m[i]"), opt.all);
+    putf(b, "    }\n    PORT_KEEP(%s, m, %d);\n    return m;\n", s, ROOM);
+}
+
 // Its name.
 static text make_up(const ty *f)
 {
@@ -174,6 +191,8 @@ static text make_up(const ty *f)
         put_results(b, f->par[i], i);
     if (f->to->kind == T_NUM)
         putf(b, "    return %s;\n", twin && !active(f->to) ? "ad_value(s)" : "s");
+    else if (leads_to_numbers(f->to))
+        put_memory(b, f->to->to);
     else if (f->to->kind != T_VOID && f->to->kind != T_REC)
         put(b, "    return 0;\n");
     put(b, "}\n\n");
@@ -247,18 +266,27 @@ static bool fill_elements(buffer *b, ty *t, int count, text path, bool input,
 {
     buffer name = { 0 };
     ty *number = element(t);
-    const bool kept = number->kind == T_NUM && !(number->quals & Q_CONST)
+    const bool numbers = number->kind == T_NUM;
+    const bool kept = numbers && !(number->quals & Q_CONST)
         && !(t->quals & Q_CONST);
-    t = number->kind == T_NUM ? number : t;
+    t = numbers ? number : t;
     putf(&name, "q%d", depth);
     put(b, "    {\n    ");
     put_variable(b, t, joined(T("*"), "", text_in(&name)));
-    putf(b, " = calloc(%d, sizeof *q%d);\n", count, depth);
+    putf(b, " = calloc(%d, sizeof *q%d);\n",
+         count + (numbers || counts(t) ? MORE : 0), depth);
+    const text each = joined(text_in(&name), "", index_of(depth));
     putf(b, "    for (size_t i%d = 0; i%d < %d; i%d++) {\n", depth, depth, count,
          depth);
-    if (!fill(b, t, joined(text_in(&name), "", index_of(depth)), input, depth + 1))
+    if (!fill(b, t, each, input, depth + 1))
         return false;
     put(b, "    }\n");
+    if (numbers) {
+        putf(b, "    for (size_t i%d = %d; i%d < %d; i%d++) {\n", depth, count,
+             depth, count + MORE, depth);
+        put_number(b, t, each, false);
+        put(b, "    }\n");
+    }
     if (kept)
         putf(b, "    PORT_KEEP(%s, q%d, %d);\n", kind_of(t), depth, count);
     put_pointer(b, path, name.at);
@@ -296,7 +324,7 @@ static bool fill_pointer(buffer *b, const ty *t, text path, bool input,
     if (element(to)->kind == T_NUM || counts(to))
         return fill_elements(b, to, ROOM, path, input, depth);
     if (to->kind != T_REC || to->record->fields == 0
-        || is_open(to->record, depth))
+        || is_open(to->record, depth) || !record_seen(to->record, own_unit))
         return true;
     open_records[depth] = to->record;
     const bool made = fill_elements(b, to, 1, path, input, depth);
@@ -340,10 +368,14 @@ static void array_parameter(buffer *b, const node *p, const ty *t, bool input)
     buffer path = { 0 };
     putf(b, "    const size_t port_n_%s = ", s);
     put_count(b, p);
-    putf(b, ";\n    %s %s[port_n_%s + 1];\n    memset(%s, 0, sizeof %s);\n"
-         "    for (size_t i = 0; i < port_n_%s; i++) {\n", kind_of(t), s, s, s, s, s);
+    putf(b, ";\n    %s %s[port_n_%s + %d];\n    memset(%s, 0, sizeof %s);\n"
+         "    for (size_t i = 0; i < port_n_%s; i++) {\n", kind_of(t), s, s, MORE,
+         s, s, s);
     putf(&path, "%s[i]", s);
     put_number(b, t, text_in(&path), input);
+    putf(b, "    }\n    for (size_t i = port_n_%s; i < port_n_%s + %d; i++) {\n",
+         s, s, MORE);
+    put_number(b, t, text_in(&path), false);
     put(b, "    }\n");
 }
 
@@ -389,18 +421,51 @@ static const ty *known_pointer(const ty *t)
     return known;
 }
 
+static const node *inner(const node *n)
+{
+    while (n->kids == 1 && (n->kind == ImplicitCastExpr || n->kind == ParenExpr
+                            || (n->kind == UnaryOperator && is(n->opcode, "*"))))
+        n = n->kid[0];
+    return n;
+}
+
+// The whole number that a parameter, or what it points to, must be: `n == 3`.
+static text asked_of(const node *n, const node *p)
+{
+    if (n->kind == BinaryOperator && (is(n->opcode, "==") || is(n->opcode, "!="))
+        && inner(n->kid[0])->decl == p && inner(n->kid[1])->kind == IntegerLiteral)
+        return inner(n->kid[1])->value;
+    for (int i = 0; i < n->kids; i++) {
+        const text value = asked_of(n->kid[i], p);
+        if (value.n)
+            return value;
+    }
+    return T("");
+}
+
+static void put_whole(buffer *b, const node *p)
+{
+    const setting *set = set_of(p->name);
+    const text asked = set ? T("") : asked_of(p->parent, p);
+    if (set != NULL)
+        put_text(b, set->value);
+    else if (asked.n)
+        putf(b, "(port_asked ? %.*s : port_whole)", (int)asked.n, asked.at);
+    else
+        put(b, "port_whole");
+}
+
 static bool put_parameter(buffer *b, const node *p)
 {
     const ty *t = known_pointer(p->ty);
     const bool input = is_input(p);
     const char *s = text_copy(p->name);
-    const setting *set = set_of(p->name);
 
     if (t->kind == T_OTHER) {
         put(b, "    ");
         put_variable(b, t, p->name);
         put(b, " = ");
-        put_text(b, set ? set->value : text_of("port_whole"));
+        put_whole(b, p);
         put(b, ";\n");
         return true;
     }
@@ -412,7 +477,13 @@ static bool put_parameter(buffer *b, const node *p)
     if (to->kind == T_OTHER) {
         put(b, "    ");
         put_variable(b, to, p->name);
-        putf(b, "[%d] = { 0 };\n", ROOM);
+        putf(b, "[%d] = { 0 };\n", ROOM + MORE);
+        if (counts(to)) {
+            putf(b, "    for (size_t i = 0; i < %d; i++)\n        %s[i] = ",
+                 ROOM, s);
+            put_whole(b, p);
+            put(b, ";\n");
+        }
         return true;
     }
     if (element(to)->kind == T_NUM)
@@ -550,6 +621,7 @@ bool put_wrapper(buffer *b, const function *f, bool of_twin)
     const char *number = of_twin ? "ad_rev" : "double";
 
     twin = of_twin;
+    own_unit = f->decl->unit;
     types_plain = !twin;
     made_up = (buffer){ 0 };
     made_up_count = 0;
@@ -568,10 +640,12 @@ bool put_wrapper(buffer *b, const function *f, bool of_twin)
         "    return 0.25 + (*s >> 16) % 1024 / 1024.0;\n}\n\n");
     put(b, kept);
     put(b, twin ? "" : inputs_named);
+    putf(b, "static const %s *port_x;\nstatic size_t port_k;\n"
+         "static unsigned port_f;\n", number);
     put_text(b, text_in(&made_up));
-    putf(b, "size_t %s(const %s *port_x, %s *port_y,\n    size_t *port_inputs)\n"
-         "{\n    size_t port_k = 0, port_m = 0;\n    unsigned port_f = 1;\n"
-         "    (void)port_f;\n    port_kept_count = 0;\n%s",
+    putf(b, "size_t %s(const %s *port_given, %s *port_y,\n    size_t *port_inputs)\n"
+         "{\n    size_t port_m = 0;\n    port_x = port_given;\n    port_k = 0;\n"
+         "    port_f = 1;\n    port_kept_count = 0;\n%s",
          of_twin ? "port_twin" : "port_plain", number, number,
          of_twin ? "" : "    port_input_names = 0;\n");
     put_text(b, text_in(&body));

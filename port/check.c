@@ -19,6 +19,8 @@
 
 enum { RIGHT, WRONG, RANDOM, LOST };    // what the driver finds
 
+// What it finds stands in a file: what the original exits with must not pass for
+// that.
 static const char driver[] =
 "#define ADREV_IMPLEMENTATION\n"
 "#include \"adrev.h\"\n"
@@ -30,7 +32,7 @@ static const char driver[] =
 "#include <unistd.h>\n"
 "enum { RIGHT, WRONG, RANDOM, LOST, MOST = 65536 };\n"
 "enum { SUMS = 8, PICKED = 24, FEW = SUMS + PICKED };\n"
-"int port_whole;\n"
+"int port_whole, port_asked;\n"
 "size_t port_plain(const double *, double *, size_t *);\n"
 "size_t port_twin(const ad_rev *, ad_rev *, size_t *);\n"
 "static double x[MOST], y[MOST], again[MOST];\n"
@@ -64,7 +66,6 @@ static const char driver[] =
 "}\n"
 "static int say(const char *s, int point) { printf(\"point %d: %s\\n\", point, s); return 1; }\n"
 "static const char *finding;\n"
-"// What the original exits with must not pass for what is found: a file says that.\n"
 "static void finish(int found)\n"
 "{\n"
 "    FILE *f = fopen(finding, \"w\");\n"
@@ -125,16 +126,17 @@ static const char driver_main[] =
 "    int wrong = 0, lost = 0;\n"
 "    finding = argc > 3 ? argv[3] : \"\";\n"
 "    port_whole = argc > 4 ? atoi(argv[4]) : 4;\n"
+"    port_asked = argc > 5 ? atoi(argv[5]) : 0;\n"
 "    srand(argc > 2 ? (unsigned)atoi(argv[2]) : 1);\n"
 "    for (int p = 1; p <= points; p++) {\n"
 "        for (size_t i = 0; i < MOST; i++)\n"
 "            x[i] = (p % 2 ? 0.2 : -1.0) + 1.6 * rand() / RAND_MAX;\n"
-"        wrong += point(p, argc > 5);\n"
-"        if (!wrong && !lost && argc <= 5)\n"
+"        wrong += point(p, argc > 6);\n"
+"        if (!wrong && !lost && argc <= 6)\n"
 "            lost = ties(p);\n"
 "    }\n"
 "    printf(\"adrev-port: %d points, %zu inputs, %zu outputs: %s\\n\", points, n, m,\n"
-"           wrong ? \"they differ\" : lost ? \"a derivative is lost\" : argc > 5 ? \"the same values bit by bit; in float, derivatives are not judged\"\n"
+"           wrong ? \"they differ\" : lost ? \"a derivative is lost\" : argc > 6 ? \"the same values bit by bit; in float, derivatives are not judged\"\n"
 "           : \"the same values bit by bit, derivatives right\");\n"
 "    finish(wrong ? WRONG : lost ? LOST : RIGHT);\n"
 "}\n";
@@ -161,6 +163,25 @@ static const char *header_folder(void)
 }
 
 static const char *level;       // of optimisation
+
+// C before C11, which the twin is not: -std=c99, -std=gnu89, -std=iso9899:1990.
+static bool old_standard(text flag)
+{
+    return starts(flag, "-std=iso") ? find(flag, ":199") < flag.n
+        : starts(flag, "-std=")
+          && (find(flag, "9") < flag.n || find(flag, "8") < flag.n)
+          && find(flag, "18") == flag.n;
+}
+
+static bool any_old_standard(const translation *u)
+{
+    bool old = false;
+    for (int i = 0; i < u->flags; i++)
+        old |= old_standard(text_of(u->flag[i]));
+    for (int i = 0; i < opt.flag_count; i++)
+        old |= old_standard(text_of(opt.flags[i]));
+    return old;
+}
 
 static void put_compiler(buffer *b, const translation *u)
 {
@@ -189,6 +210,10 @@ static int build_at(const char *dir, const translation *own, const char *how)
         if (units[u].root != NULL && &units[u] != own && !build_unit(dir, u))
             return 1;
     put_compiler(&b, own);
+    put(&b, any_old_standard(own) ? " -std=gnu11" : "");
+    for (int u = 0; u < unit_count; u++)
+        if (units[u].root != NULL && &units[u] != own)
+            putf(&b, " -I'%s'", folder_of(units[u].path));
     putf(&b, " -I'%s' '%s/plain.c' '%s/twin.c' '%s/driver.c'", dir, dir, dir, dir);
     for (int u = 0; u < unit_count; u++)
         if (units[u].root != NULL && &units[u] != own)
@@ -227,9 +252,10 @@ static bool any_float(void)
     return false;
 }
 
-// `port_whole` is what parameters get that may count something.
+// `port_whole` is what parameters get that may count something; `port_asked`: those
+// that the function compares with a whole number get that.
 static const char beginning[] = "#include <stddef.h>\n#include <string.h>\n"
-                                "extern int port_whole;\n";
+                                "extern int port_whole, port_asked;\n";
 
 static text whole_driver(void)
 {
@@ -262,12 +288,12 @@ static int build_there(const char *dir, const function *f, text text_of_twin)
 }
 
 // What the driver finds; something else if the program ends before.
-static int run_built(const char *dir, int whole)
+static int run_built(const char *dir, int whole, bool asked)
 {
     buffer run = { 0 }, finding = { 0 };
     putf(&finding, "%s/finding", dir);
-    putf(&run, "'%s/run' %d %u '%s' %d %s", dir, opt.points, opt.seed, finding.at,
-         whole, any_float() ? "float" : "");
+    putf(&run, "'%s/run' %d %u '%s' %d %d %s", dir, opt.points, opt.seed,
+         finding.at, whole, asked, any_float() ? "float" : "");
     remove(finding.at);
     fflush(stdout);
     FILE *f = system(run.at) == -1 ? NULL : fopen(finding.at, "r");
@@ -281,12 +307,13 @@ static int run_built(const char *dir, int whole)
 // which case they are, and others end the program.
 static int run_there(const char *dir, const function *f, text text_of_twin)
 {
-    static const int whole[] = { 4, 1, 2, 9, 0 };
+    static const int whole[] = { 4, 1, 2, 9, 0, 4 };
+    const size_t tries = sizeof whole / sizeof *whole;
     const int status = build_there(dir, f, text_of_twin);
     if (status != 0)
         return status;
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
-        const int found = run_built(dir, whole[i]);
+    for (size_t i = 0; i < tries; i++) {
+        const int found = run_built(dir, whole[i], i == tries - 1);
         if (found == LOST)
             questions_print();
         if (found == RIGHT || found == WRONG || found == LOST)

@@ -276,6 +276,7 @@ bool one_macro(const node *a, const node *b);
 bool spelled_whole(const node *n, span *s);     // an argument as it is written
 void macros_read(text dump, int unit);
 macro *macro_named(text name, int unit);
+const macro *macro_for(text word, int unit);
 size_t comment_before(int index, size_t at);
 size_t skip_blank(text t, size_t at);   // white space and comments
 size_t skip_token(text t, size_t at);
@@ -345,6 +346,7 @@ bool ty_changed(const ty *t);           // something in it is
 bool record_twin(record *r);
 record *record_of(node *decl);
 void record_share(node *decl, record *r);
+bool record_seen(const record *r, int unit);    // what is in it
 void records_link(void);
 void records_settle(void);
 ty *ty_root(ty *t);                     // of T_FUN
@@ -585,6 +587,7 @@ bool first_declarator(const node *d);
 void write_group(buffer *b, node **decl, int n, bool apart, span all);
 void write_record(buffer *b, node *r);
 bool macro_declares(text words, int unit);
+bool names_macro(text words, int unit);
 void write_type_words(buffer *b, text words, const ty *base);
 void write_gaps(buffer *b, node *n, bool apart,
                 void (*each)(buffer *, node *, bool));

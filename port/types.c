@@ -237,6 +237,15 @@ static record *record_named(text tag, text name, int unit)
     return NULL;
 }
 
+bool record_seen(const record *r, int unit)
+{
+    for (size_t i = 0; i < record_count; i++)
+        if (records[i]->unit == unit && records[i]->complete
+            && (records[i] == r->decl || records[i]->record == r))
+            return true;
+    return false;
+}
+
 // `(unnamed struct at FILE:LINE:COL)`, and other words for it.
 static record *record_at(text where, int unit)
 {
