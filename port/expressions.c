@@ -420,11 +420,12 @@ static void write_parentheses(buffer *b, node *n, ty *t, bool apart)
     put(b, "(");
     while (i < all.n && all.at[i] != '(')
         i++;
-    if (apart || in_macro(n) || i == all.n || ty_base(t)->kind == T_FUN)
+    const text words = { all.at + i + 1, i < all.n ? closing(all, i) - i - 2 : 0 };
+    if (apart || in_macro(n) || i == all.n || ty_base(t)->kind == T_FUN
+        || (ty_changed(t) && names_macro(words, n->unit)))
         ty_print(b, t, T(""));
     else
-        write_type_words(b, (text){ all.at + i + 1, closing(all, i) - i - 2 },
-                         ty_base(t));
+        write_type_words(b, words, ty_base(t));
     put(b, ")");
 }
 

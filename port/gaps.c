@@ -310,6 +310,15 @@ static void end_statement(buffer *b, span s)
         put(b, ";");
 }
 
+// Whether a declaration begins in the macro that a comes from, and ends with the
+// semicolon behind it.
+static bool reaches_out(const node *a, const node *n)
+{
+    return in_macro(a) && n->begin.macro && !n->end.macro
+        && n->begin.expanded.file == a->begin.expanded.file
+        && n->begin.expanded.at == a->begin.expanded.at;
+}
+
 typedef void each_part(buffer *, node *, bool);
 
 // Parts that follow each other, with the text of their file between them, from
@@ -320,9 +329,12 @@ static void write_parts(buffer *b, node *n, const standing *list, int count,
     size_t at = all.begin;
     for (int i = 0; i < count;) {
         int k = i + 1;
-        const span s = span_of(list[i].n);
+        span s = span_of(list[i].n);
         while (k < count && one_macro(list[i].n, list[k].n))
             k++;
+        const bool out = k < count && reaches_out(list[i].n, list[k].n);
+        if (out)
+            s.end = span_of(list[k++].n).end;
         if (s.file != all.file || s.begin < at || s.end > all.end) {
             i++;
             continue;
@@ -336,9 +348,9 @@ static void write_parts(buffer *b, node *n, const standing *list, int count,
                     next_statement(b, all.file, s.begin);
                 else if (j > i)
                     put(b, ", ");
-                each(b, list[j].n, apart);
+                each(b, list[j].n, apart || (out && j == k - 1));
             }
-        if (n->kind == CompoundStmt && in_macro(list[i].n))
+        if (n->kind == CompoundStmt && in_macro(list[i].n) && !out)
             end_statement(b, s);
         at = s.end;
         i = k;

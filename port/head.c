@@ -87,13 +87,84 @@ static void put_include(buffer *b, text l, const translation *u)
     put(b, "\n");
 }
 
-static bool is_include(text l)
+// The words behind the name of a directive; nothing, if it is another one.
+static text behind_word(text l, const char *word)
 {
     size_t k = 0;
     while (k < l.n && (l.at[k] == ' ' || l.at[k] == '#'))
         k++;
-    return l.n && l.at[0] == '#'
-        && starts((text){ l.at + k, l.n - k }, "include");
+    const text rest = { l.at + k, l.n - k };
+    const size_t n = strlen(word);
+    return l.n && l.at[0] == '#' && starts(rest, word)
+        ? (text){ rest.at + n, rest.n - n } : T("");
+}
+
+static bool is_include(text l) { return behind_word(l, "include").n > 0; }
+
+// Whether a condition in a text names the word.
+static bool is_tested(text t, text word)
+{
+    for (size_t i = 0, line = 0; i + word.n <= t.n; i++) {
+        line = i && t.at[i - 1] == '\n' ? i : line;
+        if (memcmp(t.at + i, word.at, word.n) != 0
+            || (i && word_char(t.at[i - 1]))
+            || (i + word.n < t.n && word_char(t.at[i + word.n])))
+            continue;
+        const size_t from = skip_blank(t, line);
+        const text l = { t.at + from, i > from ? i - from : 0 };
+        if (behind_word(l, "if").n || behind_word(l, "elif").n)
+            return true;
+    }
+    return false;
+}
+
+// A header that tests it, which is not one of adrev. What asks a header for its
+// functions (`STB_IMAGE_IMPLEMENTATION`) is for one file of a program.
+static bool is_setting(text name, const translation *u)
+{
+    static names seen;
+    if (name.n == 0 || find(name, "IMPLEMENTATION") < name.n
+        || name_find(&seen, name, -1) != NULL)
+        return false;
+    for (size_t i = 0; i < u->headers; i++) {
+        const file *f = file_at(u->header[i]);
+        if (source_unit(u->header[i]) < 0 && !before_others(base_name(f->path))
+            && is_tested(f->text, name)) {
+            name_set(&seen, name, -1, &seen);
+            return true;
+        }
+    }
+    return false;
+}
+
+// What the source defines before it includes headers.
+static void put_setting(buffer *b, text l, const translation *u, span line)
+{
+    const text rest = behind_word(l, "define");
+    const size_t from = skip_blank(rest, 0);
+    const text name = { rest.at + from, skip_token(rest, from) - from };
+    const macro *m = rest.n ? macro_named(name, (int)(u - units)) : NULL;
+    while (m != NULL && (m->at.file != line.file || m->at.begin < line.begin
+                         || m->at.begin >= line.end))
+        m = m->before;
+    if (m == NULL || !is_setting(name, u))
+        return;
+    putf(b, "#ifndef %.*s\n", (int)name.n, name.at);
+    put_text(b, slice(m->at));
+    put(b, "\n#endif\n");
+}
+
+static size_t last_include(text t)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < t.n; i++) {
+        const size_t line = i;
+        while (i < t.n && t.at[i] != '\n')
+            i++;
+        if (is_include((text){ t.at + line, i - line }))
+            last = line;
+    }
+    return last;
 }
 
 // A file of code that is included is a source, too.
@@ -106,12 +177,14 @@ static bool put_includes_of(buffer *b, const translation *u, int index)
 {
     static names seen;
     const text t = file_at(index)->text;
+    const size_t last = last_include(t);
     bool header = false;
-    for (size_t i = 0; i < t.n; i++) {
+    for (size_t i = 0; i < t.n && i <= last; i++) {
         const size_t line = i;
         while (i < t.n && t.at[i] != '\n')
             i++;
         const text l = { t.at + line, i - line };
+        put_setting(b, l, u, (span){ index, line, i });
         if (!is_include(l) || in_declaration(u, index, line)
             || !is_read(u, included(l)) || is_code(included(l))
             || name_find(&seen, l, -1) != NULL)

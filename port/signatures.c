@@ -130,8 +130,21 @@ static bool old_definition(const node *d)
     return false;
 }
 
+// Parameters that a macro stands for, and that change.
+static bool macro_parameters(const node *d)
+{
+    bool some = false, changed = false;
+    for (int i = 0; i < d->kids; i++)
+        if (d->kid[i]->kind == ParmVarDecl) {
+            some |= in_macro(d->kid[i]);
+            changed |= ty_changed(d->kid[i]->ty);
+        }
+    return some && changed;
+}
+
 // What has no text of its own that could be kept: a function that a macro
-// defines, one of the old kind, one that returns the address of a function.
+// defines, or its parameters, one of the old kind, one that returns the address
+// of a function.
 bool stands_apart(const function *f)
 {
     const ty *t = f->type->to;
@@ -139,6 +152,7 @@ bool stands_apart(const function *f)
         t = t->to;
     const span s = span_of(f->decl);
     return in_macro(f->decl) || old_definition(f->decl)
+        || macro_parameters(f->decl)
         || (ty_changed(t)
             && macro_declares(slice((span){ s.file, s.begin,
                                             f->decl->loc.expanded.at }),

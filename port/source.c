@@ -202,6 +202,21 @@ macro *macro_named(text name, int unit)
     return name_find(&macros, name, unit);
 }
 
+// The macro of the unit that stands for one word; NULL: there is none.
+const macro *macro_for(text word, int unit)
+{
+    for (size_t i = 0; i < macros.room; i++) {
+        const macro *m = macros.row[i].is;
+        if (m == NULL || macros.row[i].unit != unit || m->call)
+            continue;
+        const size_t from = skip_blank(m->body, 0), end = skip_token(m->body, from);
+        if (same((text){ m->body.at + from, end - from }, word)
+            && skip_blank(m->body, end) == m->body.n)
+            return m;
+    }
+    return NULL;
+}
+
 // A #define at t.at[i], behind the name of the directive.
 static macro macro_read(text t, size_t i)
 {

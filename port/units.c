@@ -237,18 +237,43 @@ static bool is_defined(text t, size_t i)
                                 : t.at[i] == '=');
 }
 
+static void look_at(int unit, const char *path, text t, int depth);
+
+// A file of code that is included belongs to the file that includes it.
+static void look_at_included(int unit, const char *path, text name, int depth)
+{
+    enum { MOST_DEPTH = 4 };
+    const text inner = { name.at + 1, name.n > 2 ? name.n - 2 : 0 };
+    bool found;
+    if (depth == MOST_DEPTH || inner.n < 3 || name.at[0] != '"'
+        || !is((text){ inner.at + inner.n - 2, 2 }, ".c"))
+        return;
+    const text full = path_in(folder_of(path), inner);
+    const text t = read_file(text_copy(full), &found);
+    if (found)
+        look_at(unit, text_copy(full), t, depth + 1);
+}
+
 // All words outside of braces. What stands in several files may be declared in
 // them: those come last in which it only may be defined.
-static void look_into(int unit)
+static void look_at(int unit, const char *path, text t, int depth)
 {
-    const text t = file_at(units[unit].file)->text;
+    bool includes = false;
     for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
         const size_t next = t.at[i] == '{' ? closing(t, i) : skip_token(t, i);
-        if (word_char(t.at[i]) && !isdigit((unsigned char)t.at[i]))
-            seems_to_define((text){ t.at + i, next - i }, unit,
-                            is_defined(t, next));
+        const text w = { t.at + i, next - i };
+        if (includes)
+            look_at_included(unit, path, w, depth);
+        if (word_char(w.at[0]) && !isdigit((unsigned char)w.at[0]))
+            seems_to_define(w, unit, is_defined(t, next));
+        includes = is(w, "include");
         i = next;
     }
+}
+
+static void look_into(int unit)
+{
+    look_at(unit, units[unit].path, file_at(units[unit].file)->text, 0);
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -362,13 +387,13 @@ static bool is_found(text name)
         || (d != NULL && !is(d->storage, "extern"));
 }
 
-// Reads the files that seem to define a name: those that surely do before the
-// others, those of the command line before those of the list.
-static void seek(text name)
+// Reads the files that seem to define what they call `spelled`: those that surely
+// do before the others, those of the command line before those of the list.
+static bool seek_spelled(text name, text spelled)
 {
     bool found = false;
     for (int turn = 0; turn < 4 && !found; turn++)
-        for (const holder *h = name_find(&defined, name, -1); h; h = h->next) {
+        for (const holder *h = name_find(&defined, spelled, -1); h; h = h->next) {
             const translation *u = &units[h->unit];
             if (u->given != (turn < 2) || h->surely != (turn % 2 == 0)
                 || u->tried)
@@ -376,6 +401,46 @@ static void seek(text name)
             unreadable |= !read_unit(h->unit) && u->given;
             found |= is_found(name);
         }
+    return found;
+}
+
+static bool holds(text name, int unit)
+{
+    for (const holder *h = name_find(&defined, name, -1); h; h = h->next)
+        if (h->unit == unit)
+            return true;
+    return false;
+}
+
+// A macro may make the name of two words: FUNCTION(matrix, view).
+static bool seek_joined(text name)
+{
+    enum { MOST_READ = 4 };
+    int count = 0;
+    for (size_t i = 1; i + 1 < name.n; i++) {
+        if (name.at[i] != '_')
+            continue;
+        const text head = { name.at, i };
+        const text tail = { name.at + i + 1, name.n - i - 1 };
+        for (const holder *h = name_find(&defined, tail, -1); h; h = h->next)
+            if (!units[h->unit].tried && holds(head, h->unit)
+                && count++ < MOST_READ && read_unit(h->unit) && is_found(name))
+                return true;
+    }
+    return false;
+}
+
+// Another file may call it by a macro that a header has: `#define solve
+// library_solve`.
+static void seek(text name)
+{
+    bool found = seek_spelled(name, name);
+    for (int u = 0; u < unit_count && !found; u++) {
+        const macro *m = units[u].root ? macro_for(name, u) : NULL;
+        found = m != NULL && seek_spelled(name, m->name);
+    }
+    if (!found)
+        seek_joined(name);
 }
 
 // All of the command line: text that is left out, as by `#if 0`, may hide what a

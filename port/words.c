@@ -8,6 +8,17 @@
 
 int unit_written;
 
+// Storage and qualifiers.
+static bool says_storage(text w)
+{
+    static const char *const some[] = { "static", "extern", "register", "const",
+                                        "volatile", "inline" };
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        if (is(w, some[i]))
+            return true;
+    return false;
+}
+
 static bool names_record(text word, const ty *base)
 {
     return base->kind == T_REC && same(word, base->record->name);
@@ -44,6 +55,37 @@ static bool record_macro(text w, const ty *base)
         && same((text){ m->body.at + last, i - last }, base->record->name);
 }
 
+// Whether a macro with arguments is all that says the type: `TYPE(point) p`.
+static bool only_call(text t, int unit)
+{
+    bool call = false, other = false;
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
+        const size_t next = skip_token(t, i), behind = skip_blank(t, next);
+        const text w = { t.at + i, next - i };
+        const macro *m = word_char(w.at[0]) ? macro_named(w, unit) : NULL;
+        i = next;
+        if (m != NULL && m->call && behind < t.n && t.at[behind] == '(') {
+            call = true;
+            i = closing(t, behind);
+        } else if (word_char(w.at[0]) && !says_storage(w)) {
+            other = true;
+        }
+    }
+    return call && !other;
+}
+
+// It may be another macro by now than the one that was expanded.
+bool names_macro(text words, int unit)
+{
+    for (size_t i = 0; (i = skip_blank(words, i)) < words.n;) {
+        const size_t next = skip_token(words, i);
+        if (macro_named((text){ words.at + i, next - i }, unit) != NULL)
+            return true;
+        i = next;
+    }
+    return false;
+}
+
 static bool has_declarator(text t, int unit, int depth)
 {
     for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
@@ -61,24 +103,21 @@ static bool has_declarator(text t, int unit, int depth)
 }
 
 // Whether a macro among these words stands for more than a type's name: for
-// `double *`.
+// `double *`; or makes it of its arguments.
 bool macro_declares(text words, int unit)
 {
-    return has_declarator(words, unit, 0);
+    return has_declarator(words, unit, 0) || only_call(words, unit);
 }
 
 // Where no word is known to be the type: only storage and qualifiers stay.
 static void words_anew(buffer *b, size_t from, text t)
 {
-    static const char *const kept[] = { "static", "extern", "register", "const",
-                                        "volatile", "inline" };
     b->n = from;
     for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
         const size_t next = skip_token(t, i);
         const text w = { t.at + i, next - i };
-        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
-            if (is(w, kept[k]))
-                putf(b, "%s ", kept[k]);
+        if (says_storage(w))
+            putf(b, "%.*s ", (int)w.n, w.at);
         i = next;
     }
     putf(b, "%s ", opt.number);

@@ -530,11 +530,10 @@ options() {
     works "text that is left out hides a definition" 0 "$port" polynomial.c \
         "$out/hidden.c" --function hidden --with x -o "$twin"
     echo 'static double alone(double x) { return 2 * x; }' > "$out/alone.c"
-    printf '%s\n' '#define short_name library_short_name' \
-        'double short_name(double x) { return x * x; }' > "$out/named.c"
-    works "a function whose name is a macro" 0 "$port" "$out/named.c" \
-        --function short_name --with x --check --points 2 -o "$twin" -- -I"$root"
-    works "its twin" 0 grep -q 'library_short_name_ad(' "$twin"
+    works "a file of a library" 0 "$port" several/asks.c several/power.c \
+        --function asks --with all --check --points 1 -o "$twin" \
+        -- -I"$root" -std=c99
+    works "its twin, whose name is a macro" 0 grep -q 'library_asks_ad(' "$twin"
     works "a static function, beside a file that cannot be read" 0 "$port" \
         "$out/alone.c" several/other.c --function alone --with x -o "$twin"
     printf '%s\n' '#include <stdlib.h>' 'double ends(double x, int n)' \
