@@ -11096,7 +11096,7 @@ ADX_INLINE ad_real *adx_fill_span(size_t n, const ad_rev *x, ptrdiff_t inc,
 static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
                                   const adx_part part[])
 {
-    uint64_t spacing[3];
+    uint64_t spacing[3] = { 0, 0, 0 };      // or gcc warns of parts == 0
     unsigned stored = 0;
     if (n == 0 || !adx_recording())
         return NULL;
