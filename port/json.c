@@ -52,12 +52,25 @@ static bool more(const char **from)
     return true;
 }
 
-// Most of what clang writes is blanks: eight at a time.
+static void skip_blanks(int n)
+{
+    if (end - at > n && memcmp(at, "                ", (size_t)n) == 0)
+        at += n;
+}
+
+// Most of what clang writes is blanks: sixteen at a time, then eight, four, two.
 static void blank(void)
 {
+    if (at < end && *at > ' ')
+        return;
     do {
-        while (end - at > 8 && memcmp(at, "        ", 8) == 0)
-            at += 8;
+        if (at < end && *at == '\n')
+            at++;
+        while (end - at > 16 && memcmp(at, "                ", 16) == 0)
+            at += 16;
+        skip_blanks(8);
+        skip_blanks(4);
+        skip_blanks(2);
         while (at < end && (*at == ' ' || *at == '\n' || *at == '\r'
                             || *at == '\t'))
             at++;

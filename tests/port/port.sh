@@ -521,6 +521,10 @@ options() {
         --function beside --with x -o "$twin"
     works "-p" 0 "$port" "$out/option.c" --function option --with x \
         -p "$out/compile_commands.json" -o "$twin"
+    sed -i 's/-DPORT_ORDER=3/& -march=armv7e-m -mthumb -mcpu=cortex-m4/' \
+        "$out/compile_commands.json"
+    works "-p of another processor" 0 "$port" "$out/option.c" --function option \
+        --with x -p "$out/compile_commands.json" -o "$twin"
     works "flags" 0 "$port" "$out/option.c" --function option --with x \
         -o "$twin" -- -DPORT_ORDER=3
     works "without flags" 2 "$port" "$out/option.c" --function option --with x \
