@@ -6,7 +6,7 @@
  * third one, neighbours, halves, and some at random.
  *
  * There many a program has a kink, or divides by zero. Differences of the
- * original to both sides, each from two steps, judge: only where they are finite
+ * original to both sides, each from two steps, judge: only where all four are finite
  * and agree is there one derivative, and the twin must have it.
  *
  * Each such point has a process of its own, as a program may end, or not end,
@@ -50,14 +50,18 @@ static const char judging[] =
 "        picked[k] = count <= most ? k : hash(k, count) % count;\n"
 "    return count < most ? count : most;\n"
 "}\n"
-"// The derivative by differences to both sides; false: there is none.\n"
+"// The derivative by differences to both sides; false: there is none. Of a jump the\n"
+"// quotient of the half step is twice that of the step.\n"
 "static bool one_slope(size_t j, double h, double *d)\n"
 "{\n"
-"    const double up = 4 * (side[PLUS_HALF][j] - y[j]) / h - (side[PLUS][j] - y[j]) / h;\n"
-"    const double down = 4 * (y[j] - side[MINUS_HALF][j]) / h - (y[j] - side[MINUS][j]) / h;\n"
+"    const double noise = 1e-14 * fabs(y[j]) / h;\n"
+"    const double far[2] = { (side[PLUS][j] - y[j]) / h, (y[j] - side[MINUS][j]) / h };\n"
+"    const double near[2] = { 2 * (side[PLUS_HALF][j] - y[j]) / h, 2 * (y[j] - side[MINUS_HALF][j]) / h };\n"
+"    const double up = 2 * near[0] - far[0], down = 2 * near[1] - far[1];\n"
 "    const double size = fabs(up) > fabs(down) ? fabs(up) : fabs(down);\n"
 "    *d = 0.5 * (up + down);\n"
-"    return up - up == 0 && down - down == 0 && fabs(up - down) <= 1e-4 * size + 1e-14 * fabs(y[j]) / h;\n"
+"    return up - up == 0 && down - down == 0 && fabs(up - down) <= 1e-4 * size + noise\n"
+"        && fabs(near[0] - far[0]) <= 0.1 * size + noise && fabs(near[1] - far[1]) <= 0.1 * size + noise;\n"
 "}\n"
 "static int judge(size_t i, double h, const size_t out[], size_t outs, const double g[])\n"
 "{\n"
