@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static size_t unit_room;
@@ -239,30 +240,35 @@ static bool is_defined(text t, size_t i)
 
 static void look_at(int unit, const char *path, text t, int depth);
 
-// A file of code that is included belongs to the file that includes it.
+// A file of code that is included belongs to the file that includes it. Long ones
+// are made by programs, and define nothing that others call.
 static void look_at_included(int unit, const char *path, text name, int depth)
 {
-    enum { MOST_DEPTH = 4 };
+    enum { MOST_DEPTH = 4, MOST_BYTES = 65536 };
     const text inner = { name.at + 1, name.n > 2 ? name.n - 2 : 0 };
     bool found;
     if (depth == MOST_DEPTH || inner.n < 3 || name.at[0] != '"'
         || !is((text){ inner.at + inner.n - 2, 2 }, ".c"))
         return;
-    const text full = path_in(folder_of(path), inner);
-    const text t = read_file(text_copy(full), &found);
+    const char *full = text_copy(path_in(folder_of(path), inner));
+    struct stat s;
+    if (stat(full, &s) != 0 || s.st_size > MOST_BYTES)
+        return;
+    const text t = read_file(full, &found);
     if (found)
-        look_at(unit, text_copy(full), t, depth + 1);
+        look_at(unit, full, t, depth + 1);
 }
 
 // All words outside of braces. What stands in several files may be declared in
-// them: those come last in which it only may be defined.
+// them: those come last in which it only may be defined. At depth 0 included files
+// are left out.
 static void look_at(int unit, const char *path, text t, int depth)
 {
     bool includes = false;
     for (size_t i = 0; (i = skip_blank(t, i)) < t.n;) {
         const size_t next = t.at[i] == '{' ? closing(t, i) : skip_token(t, i);
         const text w = { t.at + i, next - i };
-        if (includes)
+        if (includes && depth > 0)
             look_at_included(unit, path, w, depth);
         if (word_char(w.at[0]) && !isdigit((unsigned char)w.at[0]))
             seems_to_define(w, unit, is_defined(t, next));
@@ -271,9 +277,19 @@ static void look_at(int unit, const char *path, text t, int depth)
     }
 }
 
-static void look_into(int unit)
+static void look_into(int unit, int depth)
 {
-    look_at(unit, units[unit].path, file_at(units[unit].file)->text, 0);
+    look_at(unit, units[unit].path, file_at(units[unit].file)->text, depth);
+}
+
+// Once something is not found.
+static void look_deeper(void)
+{
+    static bool done;
+    for (int i = 0; i < unit_count && !done; i++)
+        if (!units[i].tried)
+            look_into(i, 1);
+    done = true;
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -439,7 +455,10 @@ static void seek(text name)
         const macro *m = units[u].root ? macro_for(name, u) : NULL;
         found = m != NULL && seek_spelled(name, m->name);
     }
-    if (!found)
+    if (found)
+        return;
+    look_deeper();
+    if (!seek_spelled(name, name))
         seek_joined(name);
 }
 
@@ -557,7 +576,7 @@ bool units_list(void)
         units[i].tried = false;
         units[i].file = file_named(text_of(units[i].path));
         source_set(units[i].file, i);
-        look_into(i);
+        look_into(i, 0);
     }
     return true;
 }
