@@ -7729,22 +7729,22 @@ static bool adx_forward_8(const ad_tape *t, ad_real tan[])
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
- *   offers  adx_in_steps adx_derivative adx_read adx_check_values
+ *   offers  adx_in_strides adx_derivative adx_read adx_check_values
  *           adx_check_query adx_cleared adx_pullback adx_width adx_afford
  *           adx_rows adx_columns adx_prefers_forward
  * ========================================================================== */
 
 /* --- queries ------------------------------------------------------------- */
 
-// Whether the compound ids of x are id, id + step ... The loop has no branch,
+// Whether the compound ids of x are id, id + stride ... The loop has no branch,
 // so it becomes a vector loop, which pays for long arrays.
-ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
-                            uint64_t step)
+ADX_APART bool adx_in_strides(size_t n, const ad_rev x[], uint64_t id,
+                            uint64_t stride)
 {
 #if ADX_WORDS
     uint64_t other = 0;
 
-    for (size_t i = 0; i < n; i++, id += step)
+    for (size_t i = 0; i < n; i++, id += stride)
         other |= adx_word(&x[i]) ^ id;
     return other == 0;
 #else
@@ -7752,7 +7752,7 @@ ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
     uint32_t seq = (uint32_t)id;
     uint32_t other = 0;
 
-    for (size_t i = 0; i < n; i++, seq += (uint32_t)step)
+    for (size_t i = 0; i < n; i++, seq += (uint32_t)stride)
         other |= (x[i].job ^ job) | (x[i].seq ^ seq);
     return other == 0;
 #endif
@@ -7873,7 +7873,7 @@ ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
 static inline bool adx_is_run(size_t n, const ad_rev x[])
 {
     return !ADREV_FIXED && n > 16 && x != NULL
-        && adx_in_steps(n, x, adx_word(x), 1);
+        && adx_in_strides(n, x, adx_word(x), 1);
 }
 
 // Refuses to sweep a tape with open forks, or one on which a function is being
@@ -9994,8 +9994,8 @@ ADX_STATIC_ASSERT(sizeof(ad_rev) % sizeof(ad_real) == 0
 
 // The ids of a view's elements on this tape. Ids that are evenly spaced in both
 // directions, as those of an array of inputs are, need no memory: a base and
-// two steps say them. Others are a list. The arithmetic is modulo 2^32, so a
-// step may stand for a negative one.
+// two strides say them. Others are a list. The arithmetic is modulo 2^32, so a
+// stride may stand for a negative one.
 typedef struct adx_ids {
     uint32_t *list;             // row by row; NULL: base + i*row + j*col
     uint32_t base;              // 0 and no list: constants
@@ -10099,7 +10099,7 @@ typedef uint64_t adx_duo_ids __attribute__((vector_size(16)));
 // values at a time, because gcc -O2 without AVX would put four together in
 // memory (ten times slower), and it keeps two sums, so that an addition need
 // not wait for the one before.
-ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
+ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t stride,
                                 ad_real to[])
 {
     ad_real fault = 0;
@@ -10107,9 +10107,9 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
 #ifdef ADX_LANES
     adx_duo fault_a = {0};
     adx_duo fault_b = {0};
-    for (; j + 4 <= n; j += 4, v += 4 * step) {
-        adx_duo a = { v[0], v[step] };
-        adx_duo b = { v[2 * step], v[3 * step] };
+    for (; j + 4 <= n; j += 4, v += 4 * stride) {
+        adx_duo a = { v[0], v[stride] };
+        adx_duo b = { v[2 * stride], v[3 * stride] };
         *(adx_duo *)&to[j] = a;
         *(adx_duo *)&to[j + 2] = b;
         fault_a += a * 0;
@@ -10118,7 +10118,7 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     fault_a += fault_b;
     fault = fault_a[0] + fault_a[1];
 #endif
-    for (; j < n; j++, v += step) {
+    for (; j < n; j++, v += stride) {
         to[j] = *v;
         if (!ADREV_FIXED)
             fault += *v * 0;
@@ -10126,16 +10126,16 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     return fault;
 }
 
-// Row i. A step that is known to the compiler makes vector loops. (bench:
+// Row i. A stride that is known to the compiler makes vector loops. (bench:
 // dot-1e3, arrays, 0.83.)
 static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 {
-    const ptrdiff_t step = a->cs * a->unit;
+    const ptrdiff_t stride = a->cs * a->unit;
     const ad_real *v = a->v + (ptrdiff_t)i * a->rs * a->unit;
-    return ADREV_FIXED ? adx_pack_row(a->cols, v, step, to)
-         : step == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
-         : step == 1 ? adx_pack_row(a->cols, v, 1, to)
-         : adx_pack_row(a->cols, v, step, to);
+    return ADREV_FIXED ? adx_pack_row(a->cols, v, stride, to)
+         : stride == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
+         : stride == 1 ? adx_pack_row(a->cols, v, 1, to)
+         : adx_pack_row(a->cols, v, stride, to);
 }
 
 // The whole view, row by row. The result is that of adx_pack_row.
@@ -10165,8 +10165,8 @@ static inline uint32_t adx_id_here(ad_rev x)
 
 #if ADREV_FIXED
 // How the ids of a row are stored: by a base and, in the upper half of a word,
-// a step; or as a list; or, if all numbers are constants, not at all: 0. Of the
-// latter two the base is 0.
+// a stride; or as a list; or, if all numbers are constants, not at all: 0. Of
+// the latter two the base is 0.
 #define ADX_LISTED ((uint64_t)1 << 32)
 
 ADX_INLINE bool adx_is_list(uint64_t spacing)
@@ -10182,7 +10182,7 @@ ADX_APART uint64_t adx_look_up_all(size_t n, const ad_rev *x, ptrdiff_t inc)
     return any == 0 ? 0 : ADX_LISTED;
 }
 
-// Finds that out for n > 0 numbers: base and step are read off the first two.
+// Finds that out for n > 0 numbers: base and stride are read off the first two.
 // Numbers of an older job, from before a rewind, are looked up one by one: of
 // one job some are still there and some are not.
 ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
@@ -10190,7 +10190,7 @@ ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
     const ad_rev *at = x;
     const uint32_t job = x->job;
     const uint32_t base = x->seq;
-    const uint32_t step = n > 1 ? x[inc].seq - base : 0;
+    const uint32_t stride = n > 1 ? x[inc].seq - base : 0;
     size_t left = n;
     uint32_t seq = base;
     if (job != (uint32_t)adx_now.job && (base | job) != 0)
@@ -10202,13 +10202,13 @@ ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
         ADX_OPAQUE(at);         // or gcc reads one number after the other
         if (others != job || id != seq)
             return adx_look_up_all(n, x, inc);
-        seq += step;
+        seq += stride;
     } while (--left > 0);
-    return adx_compound(step, base);
+    return adx_compound(stride, base);
 }
 
 // The same of a matrix. One column, or rows that follow one another, are a row.
-// Otherwise all rows have the step of the first one, and begin in steps.
+// Otherwise all rows have the stride of the first one, and begin at a stride.
 static uint64_t adx_spacing_of(const adx_view *a, uint32_t *row)
 {
     const ad_rev *x = a->x;
@@ -10221,28 +10221,28 @@ static uint64_t adx_spacing_of(const adx_view *a, uint32_t *row)
     }
     const uint64_t first = adx_spacing(n, x, a->cs);
     uint64_t other = 0;
-    const uint32_t step = (uint32_t)(first >> 32);
+    const uint32_t stride = (uint32_t)(first >> 32);
     uint32_t seq = (uint32_t)first;
     *row = first == 0 ? 0 : x[a->rs].seq - seq;
     for (size_t i = 1; i < a->rows; i++) {  // all of them are looked up
         x += a->rs;
         seq += *row;
-        other |= adx_spacing(n, x, a->cs) ^ adx_compound(step, seq);
+        other |= adx_spacing(n, x, a->cs) ^ adx_compound(stride, seq);
     }
     return other == 0 ? first : ADX_LISTED;
 }
 #else
-// Whether the compound ids of a row are id, id + step ... The loop has no
+// Whether the compound ids of a row are id, id + stride ... The loop has no
 // branch: it collects every difference in `other` and looks once at the end.
 static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
-                         uint64_t id, uint64_t step)
+                         uint64_t id, uint64_t stride)
 {
     if (inc == 1)
-        return adx_in_steps(n, x, id, step);
+        return adx_in_strides(n, x, id, stride);
     if (inc == 0)
         n = n > 0;              // the same number again and again
     uint64_t other = 0;
-    for (size_t j = 0; j < n; j++, id += step, x += inc)
+    for (size_t j = 0; j < n; j++, id += stride, x += inc)
         other |= adx_word(x) ^ id;
     return other == 0;
 }
@@ -10370,21 +10370,21 @@ static adx_ids adx_classify(const adx_view *a)
 // Packs a row of adjacent numbers and checks its ids in one loop, so that the
 // numbers are read once.
 static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
-                              uint64_t step, ad_real to[], ad_real *fault)
+                              uint64_t stride, ad_real to[], ad_real *fault)
 {
     uint64_t other = 0;
     size_t j = 0;
 #ifdef ADX_LANES
     adx_duo_ids other_a = {0};
     adx_duo_ids other_b = {0};
-    adx_duo_ids even = { id, id + step };
+    adx_duo_ids even = { id, id + stride };
     adx_duo fault_a = {0};
     adx_duo fault_b = {0};
-    for (; j + 4 <= n; j += 4, even += 4 * step) {
+    for (; j + 4 <= n; j += 4, even += 4 * stride) {
         adx_duo a = { x[j].v, x[j + 1].v };
         adx_duo b = { x[j + 2].v, x[j + 3].v };
         other_a |= even ^ (adx_duo_ids){ adx_word(&x[j]), adx_word(&x[j + 1]) };
-        other_b |= (even + 2 * step)
+        other_b |= (even + 2 * stride)
                  ^ (adx_duo_ids){ adx_word(&x[j + 2]), adx_word(&x[j + 3]) };
         *(adx_duo *)&to[j] = a;
         *(adx_duo *)&to[j + 2] = b;
@@ -10397,14 +10397,14 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     *fault += fault_a[0] + fault_a[1];
 #endif
     for (; j < n; j++) {
-        other |= adx_word(&x[j]) ^ (id + j * step);
+        other |= adx_word(&x[j]) ^ (id + j * stride);
         to[j] = x[j].v;
         *fault += x[j].v * 0;
     }
     return other == 0;
 }
 
-// Packs row i of any view, as adx_pack_even_row does one of step 1. So a large
+// Packs row i of any view, as adx_pack_even_row does one of stride 1. So a large
 // matrix is read from memory only once. (bench: matvec, arrays, 0.87.)
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
@@ -10595,14 +10595,14 @@ static void adx_set_result(ad_rev *y, ad_real v, const adx_extended *e,
 ADX_INLINE void adx_name_written(const adx_extended *e, size_t n, ad_rev *y)
 {
     const uint32_t job = e == NULL ? 0 : (uint32_t)adx_now.job;
-    const uint32_t step = e != NULL;
+    const uint32_t stride = e != NULL;
     uint32_t seq = e == NULL ? 0 : (uint32_t)e->first;
     do {
         y->seq = seq;
         y->job = job;
         y++;
         ADX_OPAQUE(y);
-        seq += step;
+        seq += stride;
     } while (--n > 0);
 }
 #endif
@@ -10806,12 +10806,12 @@ typedef struct adx_span {
 #if ADREV_FIXED
 // Small machines have a loop each for three kinds of spans. In all, n > 0, and
 // adj are the adjoints that the ids name: those of a list, or else `id` and what
-// follows in steps. The sink may be one of them.
+// follows at that stride. The sink may be one of them.
 #define ADX_EACH_ID(product)                                                \
     if (list == NULL)                                                       \
         do {                                                                \
             adj[id] += product;                                             \
-            id += step;                                                     \
+            id += stride;                                                   \
         } while (--n > 0);                                                  \
     else                                                                    \
         do                                                                  \
@@ -10821,14 +10821,14 @@ typedef struct adx_span {
 // adj += d y, element by element
 ADX_INLINE void adx_add_each_at(size_t n, const ad_real d[],
                                 const ad_real y[], const uint32_t *list,
-                                uint32_t id, uint32_t step, ad_real adj[])
+                                uint32_t id, uint32_t stride, ad_real adj[])
 {
     ADX_EACH_ID(adx_chained(*d++, *y++));
 }
 
 // adj += c
 ADX_INLINE void adx_add_same_at(size_t n, ad_real c, const uint32_t *list,
-                                uint32_t id, uint32_t step, ad_real adj[])
+                                uint32_t id, uint32_t stride, ad_real adj[])
 {
     ADX_EACH_ID(c);
 }
@@ -10837,7 +10837,7 @@ ADX_INLINE void adx_add_same_at(size_t n, ad_real c, const uint32_t *list,
 // NaN could meet a zero.
 ADX_COLD static void adx_add_special(size_t n, ad_real c, const ad_real d[],
                                      const uint32_t *list, uint32_t id,
-                                     uint32_t step, ad_real adj[])
+                                     uint32_t stride, ad_real adj[])
 {
     if (adx_is_zero(c))
         return;
@@ -10847,10 +10847,10 @@ ADX_COLD static void adx_add_special(size_t n, ad_real c, const ad_real d[],
 // adj += c d. A plain c absorbs nothing, and nothing absorbs it.
 ADX_INLINE void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
                                const uint32_t *list, uint32_t id,
-                               uint32_t step, ad_real adj[])
+                               uint32_t stride, ad_real adj[])
 {
     if (ADX_UNLIKELY(!adx_is_plain(c))) {
-        adx_add_special(n, c, d, list, id, step, adj);
+        adx_add_special(n, c, d, list, id, stride, adj);
         return;
     }
     ADX_EACH_ID(c * *d++);
@@ -10908,7 +10908,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
                                      size_t W)
 {
     const ad_real *y = &adj[s->e.first * W];
-    size_t step = s->each ? W : 0;
+    size_t stride = s->each ? W : 0;
 
     if (adx_zeros(s->e.values * W, y))
         return true;
@@ -10928,7 +10928,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
         for (size_t i = 0; i < s->n; i++) {
             size_t id = adx_id(&p->ids, i);
             if (id != 0)        // 0 is the sink
-                adx_chain(&adj[id * W], adx_partial(p, i), &y[i * step], W,
+                adx_chain(&adj[id * W], adx_partial(p, i), &y[i * stride], W,
                           care);
         }
     }
@@ -10948,17 +10948,17 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
     for (size_t left = s->spans; left > 0; left--, p++) {
         const uint32_t *list = p->ids.list;
         const uint32_t id = p->ids.base;
-        const uint32_t step = p->ids.col;
+        const uint32_t stride = p->ids.col;
         if (adx_is_constant(&p->ids))
             continue;
         if (p->d == NULL && !s->each)
-            adx_add_same_at(s->n, adx_chained(p->scale, *y), list, id, step,
+            adx_add_same_at(s->n, adx_chained(p->scale, *y), list, id, stride,
                             adj);
         else if (p->d == NULL || !s->each)
             adx_add_scaled(s->n, p->d == NULL ? p->scale : *y,
-                           p->d == NULL ? y : p->d, list, id, step, adj);
+                           p->d == NULL ? y : p->d, list, id, stride, adj);
         else
-            adx_add_each_at(s->n, p->d, y, list, id, step, adj);
+            adx_add_each_at(s->n, p->d, y, list, id, stride, adj);
     }
     return true;
 }
@@ -10980,12 +10980,12 @@ static bool adx_linear_forward(const adx_extended *e, ad_real tan[],
 {
     const adx_linear *s = (const adx_linear *)e;
     ad_real *y = &tan[e->first * W];
-    size_t step = s->each ? W : 0;
+    size_t stride = s->each ? W : 0;
     (void)scratch;
 
     for (const adx_span *p = s->span; p < s->span + s->spans; p++)
         for (size_t i = 0; !adx_is_constant(&p->ids) && i < s->n; i++)
-            adx_chain(&y[i * step], adx_partial(p, i),
+            adx_chain(&y[i * stride], adx_partial(p, i),
                       &tan[adx_id(&p->ids, i) * W], W, true);
     return true;
 }
@@ -11854,16 +11854,16 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
 
 #if !ADREV_FIXED
 // adj += c d, where adj are the adjoints that the ids name: those of a list, or
-// else `id` and what follows in steps.
+// else `id` and what follows at that stride.
 static void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
-                           const uint32_t *list, uint32_t id, uint32_t step,
+                           const uint32_t *list, uint32_t id, uint32_t stride,
                            ad_real adj[])
 {
-    if (list == NULL && step == 1) {
+    if (list == NULL && stride == 1) {
         adx_axpy(n, c, d, &adj[id]);
         return;
     }
-    for (size_t i = 0; i < n; i++, id += step) {
+    for (size_t i = 0; i < n; i++, id += stride) {
         size_t at = list != NULL ? list[i] : id;
         if (at != 0)
             adj[at] += c * d[i];
@@ -12242,12 +12242,12 @@ static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
     const adx_product *s = adx_add_matvec(a, x, incx);
     const ptrdiff_t along = a->cs * a->unit;
     const ptrdiff_t down = a->rs * a->unit;
-    const ptrdiff_t step = incx * ADX_UNIT;
+    const ptrdiff_t stride = incx * ADX_UNIT;
     const size_t k = a->cols;
     const ad_real *row = a->v;
     const ad_real *v = adx_first_value(x);
     for (size_t i = 0; i < a->rows; i++, y += incy) {
-        const ad_real sum = adx_few_products(0, k, row, along, v, step);
+        const ad_real sum = adx_few_products(0, k, row, along, v, stride);
         adx_set_result(y, sum, ADX_BASE(s), i);
         if (k > 0)              // or there may be no array: NULL + 0 is undefined
             row += down;

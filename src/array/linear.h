@@ -188,12 +188,12 @@ typedef struct adx_span {
 #if ADREV_FIXED
 // Small machines have a loop each for three kinds of spans. In all, n > 0, and
 // adj are the adjoints that the ids name: those of a list, or else `id` and what
-// follows in steps. The sink may be one of them.
+// follows at that stride. The sink may be one of them.
 #define ADX_EACH_ID(product)                                                \
     if (list == NULL)                                                       \
         do {                                                                \
             adj[id] += product;                                             \
-            id += step;                                                     \
+            id += stride;                                                   \
         } while (--n > 0);                                                  \
     else                                                                    \
         do                                                                  \
@@ -203,14 +203,14 @@ typedef struct adx_span {
 // adj += d y, element by element
 ADX_INLINE void adx_add_each_at(size_t n, const ad_real d[],
                                 const ad_real y[], const uint32_t *list,
-                                uint32_t id, uint32_t step, ad_real adj[])
+                                uint32_t id, uint32_t stride, ad_real adj[])
 {
     ADX_EACH_ID(adx_chained(*d++, *y++));
 }
 
 // adj += c
 ADX_INLINE void adx_add_same_at(size_t n, ad_real c, const uint32_t *list,
-                                uint32_t id, uint32_t step, ad_real adj[])
+                                uint32_t id, uint32_t stride, ad_real adj[])
 {
     ADX_EACH_ID(c);
 }
@@ -219,7 +219,7 @@ ADX_INLINE void adx_add_same_at(size_t n, ad_real c, const uint32_t *list,
 // NaN could meet a zero.
 ADX_COLD static void adx_add_special(size_t n, ad_real c, const ad_real d[],
                                      const uint32_t *list, uint32_t id,
-                                     uint32_t step, ad_real adj[])
+                                     uint32_t stride, ad_real adj[])
 {
     if (adx_is_zero(c))
         return;
@@ -229,10 +229,10 @@ ADX_COLD static void adx_add_special(size_t n, ad_real c, const ad_real d[],
 // adj += c d. A plain c absorbs nothing, and nothing absorbs it.
 ADX_INLINE void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
                                const uint32_t *list, uint32_t id,
-                               uint32_t step, ad_real adj[])
+                               uint32_t stride, ad_real adj[])
 {
     if (ADX_UNLIKELY(!adx_is_plain(c))) {
-        adx_add_special(n, c, d, list, id, step, adj);
+        adx_add_special(n, c, d, list, id, stride, adj);
         return;
     }
     ADX_EACH_ID(c * *d++);
@@ -290,7 +290,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
                                      size_t W)
 {
     const ad_real *y = &adj[s->e.first * W];
-    size_t step = s->each ? W : 0;
+    size_t stride = s->each ? W : 0;
 
     if (adx_zeros(s->e.values * W, y))
         return true;
@@ -310,7 +310,7 @@ ADX_INLINE bool adx_linear_reverse_w(const adx_linear *s, ad_real adj[],
         for (size_t i = 0; i < s->n; i++) {
             size_t id = adx_id(&p->ids, i);
             if (id != 0)        // 0 is the sink
-                adx_chain(&adj[id * W], adx_partial(p, i), &y[i * step], W,
+                adx_chain(&adj[id * W], adx_partial(p, i), &y[i * stride], W,
                           care);
         }
     }
@@ -330,17 +330,17 @@ static bool adx_linear_reverse(const adx_extended *e, ad_real adj[],
     for (size_t left = s->spans; left > 0; left--, p++) {
         const uint32_t *list = p->ids.list;
         const uint32_t id = p->ids.base;
-        const uint32_t step = p->ids.col;
+        const uint32_t stride = p->ids.col;
         if (adx_is_constant(&p->ids))
             continue;
         if (p->d == NULL && !s->each)
-            adx_add_same_at(s->n, adx_chained(p->scale, *y), list, id, step,
+            adx_add_same_at(s->n, adx_chained(p->scale, *y), list, id, stride,
                             adj);
         else if (p->d == NULL || !s->each)
             adx_add_scaled(s->n, p->d == NULL ? p->scale : *y,
-                           p->d == NULL ? y : p->d, list, id, step, adj);
+                           p->d == NULL ? y : p->d, list, id, stride, adj);
         else
-            adx_add_each_at(s->n, p->d, y, list, id, step, adj);
+            adx_add_each_at(s->n, p->d, y, list, id, stride, adj);
     }
     return true;
 }
@@ -362,12 +362,12 @@ static bool adx_linear_forward(const adx_extended *e, ad_real tan[],
 {
     const adx_linear *s = (const adx_linear *)e;
     ad_real *y = &tan[e->first * W];
-    size_t step = s->each ? W : 0;
+    size_t stride = s->each ? W : 0;
     (void)scratch;
 
     for (const adx_span *p = s->span; p < s->span + s->spans; p++)
         for (size_t i = 0; !adx_is_constant(&p->ids) && i < s->n; i++)
-            adx_chain(&y[i * step], adx_partial(p, i),
+            adx_chain(&y[i * stride], adx_partial(p, i),
                       &tan[adx_id(&p->ids, i) * W], W, true);
     return true;
 }

@@ -42,8 +42,8 @@ ADX_STATIC_ASSERT(sizeof(ad_rev) % sizeof(ad_real) == 0
 
 // The ids of a view's elements on this tape. Ids that are evenly spaced in both
 // directions, as those of an array of inputs are, need no memory: a base and
-// two steps say them. Others are a list. The arithmetic is modulo 2^32, so a
-// step may stand for a negative one.
+// two strides say them. Others are a list. The arithmetic is modulo 2^32, so a
+// stride may stand for a negative one.
 typedef struct adx_ids {
     uint32_t *list;             // row by row; NULL: base + i*row + j*col
     uint32_t base;              // 0 and no list: constants
@@ -147,7 +147,7 @@ typedef uint64_t adx_duo_ids __attribute__((vector_size(16)));
 // values at a time, because gcc -O2 without AVX would put four together in
 // memory (ten times slower), and it keeps two sums, so that an addition need
 // not wait for the one before.
-ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
+ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t stride,
                                 ad_real to[])
 {
     ad_real fault = 0;
@@ -155,9 +155,9 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
 #ifdef ADX_LANES
     adx_duo fault_a = {0};
     adx_duo fault_b = {0};
-    for (; j + 4 <= n; j += 4, v += 4 * step) {
-        adx_duo a = { v[0], v[step] };
-        adx_duo b = { v[2 * step], v[3 * step] };
+    for (; j + 4 <= n; j += 4, v += 4 * stride) {
+        adx_duo a = { v[0], v[stride] };
+        adx_duo b = { v[2 * stride], v[3 * stride] };
         *(adx_duo *)&to[j] = a;
         *(adx_duo *)&to[j + 2] = b;
         fault_a += a * 0;
@@ -166,7 +166,7 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     fault_a += fault_b;
     fault = fault_a[0] + fault_a[1];
 #endif
-    for (; j < n; j++, v += step) {
+    for (; j < n; j++, v += stride) {
         to[j] = *v;
         if (!ADREV_FIXED)
             fault += *v * 0;
@@ -174,16 +174,16 @@ ADX_INLINE ad_real adx_pack_row(size_t n, const ad_real v[], ptrdiff_t step,
     return fault;
 }
 
-// Row i. A step that is known to the compiler makes vector loops. (bench:
+// Row i. A stride that is known to the compiler makes vector loops. (bench:
 // dot-1e3, arrays, 0.83.)
 static ad_real adx_pack_one(const adx_view *a, size_t i, ad_real to[])
 {
-    const ptrdiff_t step = a->cs * a->unit;
+    const ptrdiff_t stride = a->cs * a->unit;
     const ad_real *v = a->v + (ptrdiff_t)i * a->rs * a->unit;
-    return ADREV_FIXED ? adx_pack_row(a->cols, v, step, to)
-         : step == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
-         : step == 1 ? adx_pack_row(a->cols, v, 1, to)
-         : adx_pack_row(a->cols, v, step, to);
+    return ADREV_FIXED ? adx_pack_row(a->cols, v, stride, to)
+         : stride == ADX_UNIT ? adx_pack_row(a->cols, v, ADX_UNIT, to)
+         : stride == 1 ? adx_pack_row(a->cols, v, 1, to)
+         : adx_pack_row(a->cols, v, stride, to);
 }
 
 // The whole view, row by row. The result is that of adx_pack_row.
@@ -213,8 +213,8 @@ static inline uint32_t adx_id_here(ad_rev x)
 
 #if ADREV_FIXED
 // How the ids of a row are stored: by a base and, in the upper half of a word,
-// a step; or as a list; or, if all numbers are constants, not at all: 0. Of the
-// latter two the base is 0.
+// a stride; or as a list; or, if all numbers are constants, not at all: 0. Of
+// the latter two the base is 0.
 #define ADX_LISTED ((uint64_t)1 << 32)
 
 ADX_INLINE bool adx_is_list(uint64_t spacing)
@@ -230,7 +230,7 @@ ADX_APART uint64_t adx_look_up_all(size_t n, const ad_rev *x, ptrdiff_t inc)
     return any == 0 ? 0 : ADX_LISTED;
 }
 
-// Finds that out for n > 0 numbers: base and step are read off the first two.
+// Finds that out for n > 0 numbers: base and stride are read off the first two.
 // Numbers of an older job, from before a rewind, are looked up one by one: of
 // one job some are still there and some are not.
 ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
@@ -238,7 +238,7 @@ ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
     const ad_rev *at = x;
     const uint32_t job = x->job;
     const uint32_t base = x->seq;
-    const uint32_t step = n > 1 ? x[inc].seq - base : 0;
+    const uint32_t stride = n > 1 ? x[inc].seq - base : 0;
     size_t left = n;
     uint32_t seq = base;
     if (job != (uint32_t)adx_now.job && (base | job) != 0)
@@ -250,13 +250,13 @@ ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
         ADX_OPAQUE(at);         // or gcc reads one number after the other
         if (others != job || id != seq)
             return adx_look_up_all(n, x, inc);
-        seq += step;
+        seq += stride;
     } while (--left > 0);
-    return adx_compound(step, base);
+    return adx_compound(stride, base);
 }
 
 // The same of a matrix. One column, or rows that follow one another, are a row.
-// Otherwise all rows have the step of the first one, and begin in steps.
+// Otherwise all rows have the stride of the first one, and begin at a stride.
 static uint64_t adx_spacing_of(const adx_view *a, uint32_t *row)
 {
     const ad_rev *x = a->x;
@@ -269,28 +269,28 @@ static uint64_t adx_spacing_of(const adx_view *a, uint32_t *row)
     }
     const uint64_t first = adx_spacing(n, x, a->cs);
     uint64_t other = 0;
-    const uint32_t step = (uint32_t)(first >> 32);
+    const uint32_t stride = (uint32_t)(first >> 32);
     uint32_t seq = (uint32_t)first;
     *row = first == 0 ? 0 : x[a->rs].seq - seq;
     for (size_t i = 1; i < a->rows; i++) {  // all of them are looked up
         x += a->rs;
         seq += *row;
-        other |= adx_spacing(n, x, a->cs) ^ adx_compound(step, seq);
+        other |= adx_spacing(n, x, a->cs) ^ adx_compound(stride, seq);
     }
     return other == 0 ? first : ADX_LISTED;
 }
 #else
-// Whether the compound ids of a row are id, id + step ... The loop has no
+// Whether the compound ids of a row are id, id + stride ... The loop has no
 // branch: it collects every difference in `other` and looks once at the end.
 static bool adx_even_row(size_t n, const ad_rev x[], ptrdiff_t inc,
-                         uint64_t id, uint64_t step)
+                         uint64_t id, uint64_t stride)
 {
     if (inc == 1)
-        return adx_in_steps(n, x, id, step);
+        return adx_in_strides(n, x, id, stride);
     if (inc == 0)
         n = n > 0;              // the same number again and again
     uint64_t other = 0;
-    for (size_t j = 0; j < n; j++, id += step, x += inc)
+    for (size_t j = 0; j < n; j++, id += stride, x += inc)
         other |= adx_word(x) ^ id;
     return other == 0;
 }
@@ -418,21 +418,21 @@ static adx_ids adx_classify(const adx_view *a)
 // Packs a row of adjacent numbers and checks its ids in one loop, so that the
 // numbers are read once.
 static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
-                              uint64_t step, ad_real to[], ad_real *fault)
+                              uint64_t stride, ad_real to[], ad_real *fault)
 {
     uint64_t other = 0;
     size_t j = 0;
 #ifdef ADX_LANES
     adx_duo_ids other_a = {0};
     adx_duo_ids other_b = {0};
-    adx_duo_ids even = { id, id + step };
+    adx_duo_ids even = { id, id + stride };
     adx_duo fault_a = {0};
     adx_duo fault_b = {0};
-    for (; j + 4 <= n; j += 4, even += 4 * step) {
+    for (; j + 4 <= n; j += 4, even += 4 * stride) {
         adx_duo a = { x[j].v, x[j + 1].v };
         adx_duo b = { x[j + 2].v, x[j + 3].v };
         other_a |= even ^ (adx_duo_ids){ adx_word(&x[j]), adx_word(&x[j + 1]) };
-        other_b |= (even + 2 * step)
+        other_b |= (even + 2 * stride)
                  ^ (adx_duo_ids){ adx_word(&x[j + 2]), adx_word(&x[j + 3]) };
         *(adx_duo *)&to[j] = a;
         *(adx_duo *)&to[j + 2] = b;
@@ -445,14 +445,14 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     *fault += fault_a[0] + fault_a[1];
 #endif
     for (; j < n; j++) {
-        other |= adx_word(&x[j]) ^ (id + j * step);
+        other |= adx_word(&x[j]) ^ (id + j * stride);
         to[j] = x[j].v;
         *fault += x[j].v * 0;
     }
     return other == 0;
 }
 
-// Packs row i of any view, as adx_pack_even_row does one of step 1. So a large
+// Packs row i of any view, as adx_pack_even_row does one of stride 1. So a large
 // matrix is read from memory only once. (bench: matvec, arrays, 0.87.)
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
@@ -643,14 +643,14 @@ static void adx_set_result(ad_rev *y, ad_real v, const adx_extended *e,
 ADX_INLINE void adx_name_written(const adx_extended *e, size_t n, ad_rev *y)
 {
     const uint32_t job = e == NULL ? 0 : (uint32_t)adx_now.job;
-    const uint32_t step = e != NULL;
+    const uint32_t stride = e != NULL;
     uint32_t seq = e == NULL ? 0 : (uint32_t)e->first;
     do {
         y->seq = seq;
         y->job = job;
         y++;
         ADX_OPAQUE(y);
-        seq += step;
+        seq += stride;
     } while (--n > 0);
 }
 #endif

@@ -59,16 +59,16 @@ static void adx_product_fast(const adx_product *s, ad_real adj[])
 
 #if !ADREV_FIXED
 // adj += c d, where adj are the adjoints that the ids name: those of a list, or
-// else `id` and what follows in steps.
+// else `id` and what follows at that stride.
 static void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
-                           const uint32_t *list, uint32_t id, uint32_t step,
+                           const uint32_t *list, uint32_t id, uint32_t stride,
                            ad_real adj[])
 {
-    if (list == NULL && step == 1) {
+    if (list == NULL && stride == 1) {
         adx_axpy(n, c, d, &adj[id]);
         return;
     }
-    for (size_t i = 0; i < n; i++, id += step) {
+    for (size_t i = 0; i < n; i++, id += stride) {
         size_t at = list != NULL ? list[i] : id;
         if (at != 0)
             adj[at] += c * d[i];
@@ -447,12 +447,12 @@ static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
     const adx_product *s = adx_add_matvec(a, x, incx);
     const ptrdiff_t along = a->cs * a->unit;
     const ptrdiff_t down = a->rs * a->unit;
-    const ptrdiff_t step = incx * ADX_UNIT;
+    const ptrdiff_t stride = incx * ADX_UNIT;
     const size_t k = a->cols;
     const ad_real *row = a->v;
     const ad_real *v = adx_first_value(x);
     for (size_t i = 0; i < a->rows; i++, y += incy) {
-        const ad_real sum = adx_few_products(0, k, row, along, v, step);
+        const ad_real sum = adx_few_products(0, k, row, along, v, stride);
         adx_set_result(y, sum, ADX_BASE(s), i);
         if (k > 0)              // or there may be no array: NULL + 0 is undefined
             row += down;

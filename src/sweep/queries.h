@@ -9,22 +9,22 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/hooks tape/walk
  *           sweep/sweep
- *   offers  adx_in_steps adx_derivative adx_read adx_check_values
+ *   offers  adx_in_strides adx_derivative adx_read adx_check_values
  *           adx_check_query adx_cleared adx_pullback adx_width adx_afford
  *           adx_rows adx_columns adx_prefers_forward
  * ========================================================================== */
 
 /* --- queries ------------------------------------------------------------- */
 
-// Whether the compound ids of x are id, id + step ... The loop has no branch,
+// Whether the compound ids of x are id, id + stride ... The loop has no branch,
 // so it becomes a vector loop, which pays for long arrays.
-ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
-                            uint64_t step)
+ADX_APART bool adx_in_strides(size_t n, const ad_rev x[], uint64_t id,
+                            uint64_t stride)
 {
 #if ADX_WORDS
     uint64_t other = 0;
 
-    for (size_t i = 0; i < n; i++, id += step)
+    for (size_t i = 0; i < n; i++, id += stride)
         other |= adx_word(&x[i]) ^ id;
     return other == 0;
 #else
@@ -32,7 +32,7 @@ ADX_APART bool adx_in_steps(size_t n, const ad_rev x[], uint64_t id,
     uint32_t seq = (uint32_t)id;
     uint32_t other = 0;
 
-    for (size_t i = 0; i < n; i++, seq += (uint32_t)step)
+    for (size_t i = 0; i < n; i++, seq += (uint32_t)stride)
         other |= (x[i].job ^ job) | (x[i].seq ^ seq);
     return other == 0;
 #endif
@@ -153,7 +153,7 @@ ADX_INLINE ad_status adx_check_values(const ad_tape *t, size_t n,
 static inline bool adx_is_run(size_t n, const ad_rev x[])
 {
     return !ADREV_FIXED && n > 16 && x != NULL
-        && adx_in_steps(n, x, adx_word(x), 1);
+        && adx_in_strides(n, x, adx_word(x), 1);
 }
 
 // Refuses to sweep a tape with open forks, or one on which a function is being
