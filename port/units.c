@@ -404,11 +404,12 @@ static bool is_found(text name)
 }
 
 // Reads the files that seem to define what they call `spelled`: those that surely
-// do before the others, those of the command line before those of the list.
-static bool seek_spelled(text name, text spelled)
+// do before the others, those of the command line before those of the list. By
+// another name, or in included files, `surely`: the word may stand in many.
+static bool seek_spelled(text name, text spelled, bool surely)
 {
     bool found = false;
-    for (int turn = 0; turn < 4 && !found; turn++)
+    for (int turn = 0; turn < 4 && !found; turn += surely ? 2 : 1)
         for (const holder *h = name_find(&defined, spelled, -1); h; h = h->next) {
             const translation *u = &units[h->unit];
             if (u->given != (turn < 2) || h->surely != (turn % 2 == 0)
@@ -450,15 +451,15 @@ static bool seek_joined(text name)
 // library_solve`.
 static void seek(text name)
 {
-    bool found = seek_spelled(name, name);
+    bool found = seek_spelled(name, name, false);
     for (int u = 0; u < unit_count && !found; u++) {
         const macro *m = units[u].root ? macro_for(name, u) : NULL;
-        found = m != NULL && seek_spelled(name, m->name);
+        found = m != NULL && seek_spelled(name, m->name, true);
     }
     if (found)
         return;
     look_deeper();
-    if (!seek_spelled(name, name))
+    if (!seek_spelled(name, name, true))
         seek_joined(name);
 }
 
@@ -601,7 +602,7 @@ static text meant(text name)
 bool units_read(void)
 {
     for (int i = 0; i < opt.entries; i++) {
-        seek(opt.entry[i]);
+        seek_spelled(opt.entry[i], opt.entry[i], false);
         const function *f = entry_named(opt.entry[i]);
         if (f == NULL || f->body == NULL)
             opt.entry[i] = meant(opt.entry[i]);
