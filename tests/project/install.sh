@@ -16,8 +16,8 @@ script=install.sh
 . "$root/tests/support/check.sh"
 
 # All compile by this, which compiles the library once: after that it looks for
-# headers and wrong options only, and hands out what there is. The converter is built by tcc if it is
-# there, since nothing but its options is asked for.
+# headers and wrong options only, and hands out what there is. The converter is
+# built by tcc if it is there, since nothing but its options is asked for.
 cc=$dir/cc
 cat > "$cc" << END
 #!/bin/sh
