@@ -257,6 +257,8 @@ ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
 
 // The same of a matrix. One column, or rows that follow one another, are a row.
 // Otherwise all rows have the stride of the first one, and begin at a stride.
+// A list is looked for by itself: its code may be the one that a row should
+// have, if that row should begin with id 0.
 static uint64_t adx_spacing_of(const adx_view *a, uint32_t *row)
 {
     const ad_rev *x = a->x;
@@ -275,7 +277,9 @@ static uint64_t adx_spacing_of(const adx_view *a, uint32_t *row)
     for (size_t i = 1; i < a->rows; i++) {  // all of them are looked up
         x += a->rs;
         seq += *row;
-        other |= adx_spacing(n, x, a->cs) ^ adx_compound(stride, seq);
+        const uint64_t here = adx_spacing(n, x, a->cs);
+        other |= here ^ adx_compound(stride, seq);
+        other |= (uint64_t)adx_is_list(here);
     }
     return other == 0 ? first : ADX_LISTED;
 }

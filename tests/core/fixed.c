@@ -570,63 +570,111 @@ static void test_zero_factors(void)
           (double)g[4], (double)g[5]);
 }
 
-enum { MIXED_M = 3, MIXED_N = 4, MIXED_ALL = (MIXED_M + 1) * MIXED_N };
+enum {
+    MIXED_M = 3,
+    MIXED_N = 4,
+    MIXED_ALL = MIXED_N - 1 + (MIXED_M + 1) * MIXED_N,
+    MIXED_KINDS = 5,
+    MIXED_RESULTS = (MIXED_M + 3) * MIXED_M + 4
+};
 
-// Products of rows of all kinds: inputs, constants, one input again and again,
-// inputs and constants by turns. `single`: by statements of single numbers.
-static ad_rev mixed_products(bool single, unsigned kinds, const ad_rev in[])
+// Rows of all kinds: inputs, constants, one input again and again, inputs and
+// constants by turns in both ways. The ids that rows 1, 2, 3 and 0 begin with
+// are multiples of the first one, so that a row may begin where id 0 would
+// follow.
+typedef ad_rev mixed_rows[MIXED_M + 1][MIXED_N + 1];
+
+static void fill_mixed(mixed_rows a, unsigned kinds, const ad_rev in[])
 {
-    ad_rev a[MIXED_M + 1][MIXED_N + 1], y[MIXED_M + 3] = { { .v = 0 } };
-    ad_rev each[MIXED_N], sum = { .v = 0 };
-    const ad_rev *x = a[MIXED_M];
-    for (unsigned i = 0; i <= MIXED_M; i++)
+    for (unsigned i = 0; i <= MIXED_M; i++, kinds /= MIXED_KINDS)
         for (unsigned j = 0; j < MIXED_N; j++) {
-            const unsigned at = i * MIXED_N;
-            const unsigned kind = kinds >> 2 * i & 3;
-            a[i][j] = in[kind != 2 ? at + j : at == 0 ? 0 : at - 1];
-            if (kind == 1 || (kind == 3 && j % 2 == 1))
+            const unsigned kind = kinds % MIXED_KINDS;
+            const unsigned at = MIXED_N - 1 + (i + MIXED_M) % 4 * MIXED_N;
+            a[i][j] = in[kind == 2 ? at - 1 : at + j];
+            if (kind == 1 || (kind > 2 && j % 2 == kind % 2))
                 a[i][j] = (ad_rev){ .v = a[i][j].v };
         }
-    if (!single) {
-        ad_matvec_s(MIXED_M, MIXED_N, a[0], MIXED_N + 1, 1, x, 1, y, 1);
-        y[MIXED_M] = ad_dot(MIXED_N, a[0], a[1]);
-        y[MIXED_M + 1] = ad_dot(MIXED_N, x, x);
-        ad_each(ADREV_OP_sub, MIXED_N, a[0], x, NULL, each);
-        ad_each(ADREV_OP_sqr, MIXED_N, each, NULL, NULL, each);
-        y[MIXED_M + 2] = ad_sum(MIXED_N, each);
+}
+
+// Matrices of m rows: from row 1 on, the same one stored by columns, from row 2
+// backwards, and the first one times its transpose.
+static void mixed_products(size_t m, mixed_rows a, ad_rev y[])
+{
+    enum { M = MIXED_M, N = MIXED_N, ROW = MIXED_N + 1 };
+    ad_rev columns[MIXED_N][MIXED_M], each[MIXED_N];
+    for (size_t j = 0; j < N; j++)
+        for (size_t i = 0; i < M; i++)
+            columns[j][i] = a[i + 1][j];
+    ad_matvec_s(m, N, a[1], ROW, 1, a[0], 1, y, 1);
+    ad_matvec_s(m, N, columns[0], 1, M, a[0], 1, y + M, 1);
+    ad_matvec_s(m, N, a[2], -ROW, 1, a[3], 1, y + 2 * M, 1);
+    ad_matmul_s(m, N, m, a[1], ROW, 1, a[1], 1, ROW, y + 3 * M, M, 1);
+    y += (M + 3) * M;
+    y[0] = ad_dot(N, a[0], a[0]);
+    y[1] = ad_dot_s(N, a[1] + N - 1, -1, a[0], 1);
+    y[2] = ad_dot_s(N / 2, a[0], 2, a[1] + 1, 2);
+    ad_each(ADREV_OP_sub, N, a[1], a[0], NULL, each);
+    ad_each(ADREV_OP_sqr, N, each, NULL, NULL, each);
+    y[3] = ad_sum(N, each);
+}
+
+// The same by statements of single numbers.
+static void mixed_products_by_hand(size_t m, mixed_rows a, ad_rev y[])
+{
+    enum { M = MIXED_M, N = MIXED_N };
+    ad_rev *rest = y + (M + 3) * M;
+    for (size_t j = 0; j < N; j++) {
+        for (size_t i = 0; i < m; i++) {
+            const ad_rev x = a[i + 1][j];
+            ad_acc(&y[i], ad_mul(x, a[0][j]));
+            ad_acc(&y[M + i], ad_mul(x, a[0][j]));
+            ad_acc(&y[2 * M + i], ad_mul(a[2 - i][j], a[3][j]));
+            for (size_t k = 0; k < m; k++)
+                ad_acc(&y[(3 + i) * M + k], ad_mul(x, a[k + 1][j]));
+        }
+        ad_acc(&rest[0], ad_sqr(a[0][j]));
+        ad_acc(&rest[1], ad_mul(a[1][N - 1 - j], a[0][j]));
+        if (j % 2 == 0)
+            ad_acc(&rest[2], ad_mul(a[0][j], a[1][j + 1]));
+        ad_acc(&rest[3], ad_sqr(ad_sub(a[1][j], a[0][j])));
     }
-    for (unsigned j = 0; single && j < MIXED_N; j++) {
-        for (unsigned i = 0; i < MIXED_M; i++)
-            ad_acc(&y[i], ad_mul(a[i][j], x[j]));
-        ad_acc(&y[MIXED_M], ad_mul(a[0][j], a[1][j]));
-        ad_acc(&y[MIXED_M + 1], ad_sqr(x[j]));
-        ad_acc(&y[MIXED_M + 2], ad_sqr(ad_sub(a[0][j], x[j])));
-    }
-    for (int i = 0; i < MIXED_M + 3; i++)
-        ad_acc(&sum, ad_mul(y[i], 1 << i));
+}
+
+static ad_rev mixed_sum(bool by_hand, size_t m, mixed_rows a)
+{
+    ad_rev y[MIXED_RESULTS] = { { .v = 0 } }, sum = { .v = 0 };
+    if (by_hand)
+        mixed_products_by_hand(m, a, y);
+    else
+        mixed_products(m, a, y);
+    for (int i = 0; i < MIXED_RESULTS; i++)
+        ad_acc(&sum, ad_mul(y[i], i + 1));
     return sum;
 }
 
 // All numbers are whole, so the results are the same in any order.
-static void test_mixtures(void)
+static void test_mixtures(size_t m)
 {
-    for (unsigned kinds = 0; kinds < 256; kinds++) {
+    enum { K = MIXED_KINDS, N = MIXED_ALL };
+    for (unsigned kinds = 0; kinds < K * K * K * K; kinds++) {
         ad_tape *t = begin(ROOM);
-        ad_rev in[MIXED_ALL];
-        ad_real at[MIXED_ALL], g[MIXED_ALL], want[MIXED_ALL];
-        for (int i = 0; i < MIXED_ALL; i++)
+        mixed_rows a;
+        ad_rev in[N];
+        ad_real at[N], g[N], want[N];
+        for (int i = 0; i < N; i++)
             at[i] = (ad_real)(i * i % 7 - 3);
-        ad_inputs(MIXED_ALL, at, in);
-        const ad_rev one = mixed_products(true, kinds, in);
-        const ad_rev y = mixed_products(false, kinds, in);
+        ad_inputs(N, at, in);
+        fill_mixed(a, kinds, in);
+        const ad_rev one = mixed_sum(true, m, a);
+        const ad_rev y = mixed_sum(false, m, a);
         if (y.job == 0) {
             CHECK(one.job == 0 && y.v == one.v, "constants %u", kinds);
             continue;
         }
-        CHECK(ad_gradient(t, one, MIXED_ALL, in, want) == ADREV_OK
-              && ad_gradient(t, y, MIXED_ALL, in, g) == ADREV_OK && y.v == one.v
-              && memcmp(g, want, sizeof g) == 0, "rows of kinds %u: %g, %g",
-              kinds, (double)y.v, (double)one.v);
+        CHECK(ad_gradient(t, one, N, in, want) == ADREV_OK
+              && ad_gradient(t, y, N, in, g) == ADREV_OK && y.v == one.v
+              && memcmp(g, want, sizeof g) == 0, "%zu rows of kinds %u: %g, %g",
+              m, kinds, (double)y.v, (double)one.v);
     }
 }
 
@@ -764,7 +812,8 @@ int main(void)
     test_counts();
 #endif
     test_zero_factors();
-    test_mixtures();
+    test_mixtures(2);
+    test_mixtures(3);
     test_strides();
     test_full_of_arrays();
     test_rewound_arrays();
