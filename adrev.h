@@ -2026,7 +2026,8 @@ typedef struct ad_external_point {
 // ADREV_EEXTERNAL. No tape is current while they run: they may use other tapes,
 // or ad_grad, but not this tape.
 //
-// pullback     adds the adjoints of the inputs to dx[n]: dx += dy J
+// pullback     adds the adjoints of the inputs to dx[n]: dx += dy J. It must not
+//              write to saved or dy: dy may be the tape's own adjoints
 // pullback_n   the same for k directions at once, at most 8 (ad_jacobian):
 //              direction r has row r of dy[k*m], and adds to row r of dx[k*n].
 //              NULL: pullback is called for each of them
@@ -10183,6 +10184,7 @@ ADX_APART uint64_t adx_look_up_all(size_t n, const ad_rev *x, ptrdiff_t inc)
 }
 
 // Finds that out for n > 0 numbers: base and stride are read off the first two.
+// (The stride of a single number does not matter, however large it is.)
 // Numbers of an older job, from before a rewind, are looked up one by one: of
 // one job some are still there and some are not.
 ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
@@ -10190,7 +10192,8 @@ ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
     const ad_rev *at = x;
     const uint32_t job = x->job;
     const uint32_t base = x->seq;
-    const uint32_t stride = n > 1 ? x[inc].seq - base : 0;
+    inc = n > 1 ? inc : 0;
+    const uint32_t stride = x[inc].seq - base;
     size_t left = n;
     uint32_t seq = base;
     if (job != (uint32_t)adx_now.job && (base | job) != 0)
@@ -11573,8 +11576,9 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
     }
     if (ADREV_COUNT || ADREV_DEBUG || incy != 1 || inca != 1
         || (two && incb != 1) || (three && incc != 1)) {
-        const ptrdiff_t inc[3] = { inca, incb, incc };
-        adx_each_apart(row, n, x, inc, d, ADX_BASE(s), y, incy);
+        const ptrdiff_t more = n > 1;       // a single number has no stride
+        const ptrdiff_t inc[3] = { more * inca, more * incb, more * incc };
+        adx_each_apart(row, n, x, inc, d, ADX_BASE(s), y, more * incy);
         return;
     }
     row.loops(n, x, y, d);
@@ -12243,6 +12247,8 @@ static void adx_multiply(const adx_view *a, const adx_view *b,
 static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
                        ad_rev *y, ptrdiff_t incy)
 {
+    incx = a->cols > 1 ? incx : 0;
+    incy = a->rows > 1 ? incy : 0;
     const adx_product *s = adx_add_matvec(a, x, incx);
     const ptrdiff_t along = a->cs * a->unit;
     const ptrdiff_t down = a->rs * a->unit;
@@ -12313,6 +12319,8 @@ ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 {
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return adx_no_result();
+    incx = n > 1 ? incx : 0;
+    incy = n > 1 ? incy : 0;
     const size_t spans = x == y && incx == incy ? 1 : 2;
     adx_linear *s = NULL;
     ad_rev z;
@@ -12717,12 +12725,12 @@ static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
     const adx_external *s = (const adx_external *)e;
+    if (W == 1)
+        return adx_external_reverse_1(s, adj, scratch);
     size_t n = e->operands;
     ad_real *dx = scratch;
     ad_real *dy = scratch + W * n;
     size_t which[ADX_WIDEST];
-    if (W == 1)
-        return adx_external_reverse_1(s, adj, scratch);
     size_t k = adx_gather_rows(s, adj, W, dy, which);
 
     memset(dx, 0, k * n * sizeof *dx);

@@ -150,12 +150,12 @@ static bool adx_external_reverse(const adx_extended *e, ad_real adj[],
                                  ad_real scratch[], size_t W)
 {
     const adx_external *s = (const adx_external *)e;
+    if (W == 1)
+        return adx_external_reverse_1(s, adj, scratch);
     size_t n = e->operands;
     ad_real *dx = scratch;
     ad_real *dy = scratch + W * n;
     size_t which[ADX_WIDEST];
-    if (W == 1)
-        return adx_external_reverse_1(s, adj, scratch);
     size_t k = adx_gather_rows(s, adj, W, dy, which);
 
     memset(dx, 0, k * n * sizeof *dx);

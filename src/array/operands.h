@@ -231,6 +231,7 @@ ADX_APART uint64_t adx_look_up_all(size_t n, const ad_rev *x, ptrdiff_t inc)
 }
 
 // Finds that out for n > 0 numbers: base and stride are read off the first two.
+// (The stride of a single number does not matter, however large it is.)
 // Numbers of an older job, from before a rewind, are looked up one by one: of
 // one job some are still there and some are not.
 ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
@@ -238,7 +239,8 @@ ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
     const ad_rev *at = x;
     const uint32_t job = x->job;
     const uint32_t base = x->seq;
-    const uint32_t stride = n > 1 ? x[inc].seq - base : 0;
+    inc = n > 1 ? inc : 0;
+    const uint32_t stride = x[inc].seq - base;
     size_t left = n;
     uint32_t seq = base;
     if (job != (uint32_t)adx_now.job && (base | job) != 0)

@@ -444,6 +444,8 @@ static void adx_multiply(const adx_view *a, const adx_view *b,
 static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
                        ad_rev *y, ptrdiff_t incy)
 {
+    incx = a->cols > 1 ? incx : 0;
+    incy = a->rows > 1 ? incy : 0;
     const adx_product *s = adx_add_matvec(a, x, incx);
     const ptrdiff_t along = a->cs * a->unit;
     const ptrdiff_t down = a->rs * a->unit;
@@ -514,6 +516,8 @@ ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 {
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return adx_no_result();
+    incx = n > 1 ? incx : 0;
+    incy = n > 1 ? incy : 0;
     const size_t spans = x == y && incx == incy ? 1 : 2;
     adx_linear *s = NULL;
     ad_rev z;

@@ -372,8 +372,9 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
     }
     if (ADREV_COUNT || ADREV_DEBUG || incy != 1 || inca != 1
         || (two && incb != 1) || (three && incc != 1)) {
-        const ptrdiff_t inc[3] = { inca, incb, incc };
-        adx_each_apart(row, n, x, inc, d, ADX_BASE(s), y, incy);
+        const ptrdiff_t more = n > 1;       // a single number has no stride
+        const ptrdiff_t inc[3] = { more * inca, more * incb, more * incc };
+        adx_each_apart(row, n, x, inc, d, ADX_BASE(s), y, more * incy);
         return;
     }
     row.loops(n, x, y, d);

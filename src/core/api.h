@@ -441,7 +441,8 @@ typedef struct ad_external_point {
 // ADREV_EEXTERNAL. No tape is current while they run: they may use other tapes,
 // or ad_grad, but not this tape.
 //
-// pullback     adds the adjoints of the inputs to dx[n]: dx += dy J
+// pullback     adds the adjoints of the inputs to dx[n]: dx += dy J. It must not
+//              write to saved or dy: dy may be the tape's own adjoints
 // pullback_n   the same for k directions at once, at most 8 (ad_jacobian):
 //              direction r has row r of dy[k*m], and adds to row r of dx[k*n].
 //              NULL: pullback is called for each of them

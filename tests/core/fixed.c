@@ -477,8 +477,8 @@ static void test_spacing(void)
 // One number, whatever its stride: nothing lies beside it.
 static void test_single_elements(void)
 {
-    static const ptrdiff_t inc[4] = { 1, -1, 0, 1 << 20 };
-    for (size_t k = 0; k < 4; k++) {
+    static const ptrdiff_t inc[5] = { 1, -1, 0, 1 << 20, PTRDIFF_MAX };
+    for (size_t k = 0; k < 5; k++) {
         ad_tape *t = begin(ROOM);
         ad_rev *x = malloc(sizeof *x);
         ad_rev *y = malloc(sizeof *y);
