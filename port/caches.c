@@ -8,8 +8,8 @@
  * What was computed then has the derivatives of then: if two inputs have the
  * same value, the result would depend on the first of them only. Such a test is
  * told by two things: one number is copied to the other, and what is asked is
- * whether they are equal. `==` and `!=` themselves are looked at by equal.c; here
- * is what asks otherwise: orders, differences, functions, whole numbers.
+ * whether they are equal. equal.c looks at each `==` and `!=`, too; here are also
+ * other ways to ask: orders, differences, functions, whole numbers.
  * `if (x > most) most = x;` asks for an order. A loop that ends when nothing
  * changes (`if (x == old) break; old = x;`) goes on with the numbers of the
  * present turn.
@@ -185,9 +185,6 @@ static unsigned asked(const node *n, const pair *p, int depth)
         if (names_both(n->kid[i], p, depth))
             bits |= asked(n->kid[i], p, depth);
     const bool compares = n->kind == BinaryOperator && one_of(n->opcode, "== !=");
-    if (compares && is_number(n->kid[0]) && is_number(n->kid[1])
-        && !(bits & NEAR))
-        return 0;               // equal.c looks at it
     if (compares && (bits & NEAR))
         return EQUAL;
     const node *d = local_named(n);
@@ -455,7 +452,7 @@ static void look_at_choices(node *n, const copy *copies)
 
 static bool is_looked_at(const function *f)
 {
-    return f->reached && f->body != NULL && !equal_allowed(f);
+    return f->reached && f->body != NULL;
 }
 
 void caches_check(void)

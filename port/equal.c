@@ -5,16 +5,16 @@
  * Where they are, at some points only, the program goes a way of its own, which
  * need not depend on both numbers as the other way does: it leaves out what
  * depends on them, or uses again what was computed for one of the two. So `==`
- * and `!=` of such numbers are refused, however the answer is used, unless it is
- * seen that the derivatives are those of the other way:
+ * and `!=` of such numbers, and differences that are compared with 0, are refused,
+ * unless it is seen that the derivatives are those of the other way:
  *
  *   - a number is compared with itself, itself rounded, or a sum that it is in
  *   - only messages depend on the answer
- *   - a loop ends that makes one number anew of the other: nothing changes
- *   - both are the state of a loop, as in a search for a root
- *   - a function that compares for a sort asks for the order, too
+ *   - a loop ends that computes one number anew of the other: nothing changes
+ *   - a function that compares says the order, and only that is asked of it
  *   - the user says so: --equal FUNCTION
  *
+ * What is not understood is refused.
  * caches.c knows other ways to ask.
  *
  * SPDX-License-Identifier: MIT-0
@@ -40,18 +40,21 @@ bool equal_allowed(const function *f)
 
 /* --- which questions ------------------------------------------------------ */
 
-static bool is_rounded(const node *n)
+// x and floor(x): x is a whole number.
+static bool is_rounded(const node *n, const node *x)
 {
-    return n->kind == CallExpr && one_of(callee_name(n),
-        "floor ceil trunc rint round nearbyint floorf ceilf truncf rintf roundf");
+    return n->kind == CallExpr && n->kids == 2
+        && one_of(callee_name(n), "floor ceil trunc rint round nearbyint floorf "
+                  "ceilf truncf rintf roundf")
+        && same_code(base_node(n->kid[1]), x) && !has_effect(x);
 }
 
-// a + h of a: they are equal where h is lost in rounding.
+// a + h or a - h, of a: they are equal where h is lost in rounding.
 static bool is_sum_with(const node *sum, const node *a)
 {
     return sum->kind == BinaryOperator && one_of(sum->opcode, "+ -")
         && (same_code(base_node(sum->kid[0]), a)
-            || same_code(base_node(sum->kid[1]), a));
+            || (is(sum->opcode, "+") && same_code(base_node(sum->kid[1]), a)));
 }
 
 static bool varies(const node *n)
@@ -59,15 +62,57 @@ static bool varies(const node *n)
     return is_number(n) && n->ty != NULL && holds_varied(n->ty);
 }
 
+static bool is_local(const node *n)
+{
+    const node *d = n->kind == DeclRefExpr ? node_by_id(n->ref) : NULL;
+    return d != NULL && d->kind == VarDecl && d->parent != tree
+        && d->storage.n == 0;
+}
+
+static bool is_zero(node *n)
+{
+    n = base_node(n);
+    return (n->kind == IntegerLiteral || n->kind == FloatingLiteral)
+        && one_of(n->value, "0 0.0 0.");
+}
+
+// a - b, or a variable that begins as that.
+static const node *difference(node *n)
+{
+    n = base_node(n);
+    const node *d = is_local(n) ? node_by_id(n->ref) : NULL;
+    if (d != NULL && d->init && d->kids)
+        n = base_node(d->kid[0]);
+    return n->kind == BinaryOperator && is(n->opcode, "-") ? n : NULL;
+}
+
+// Two numbers that are compared, as operands.
+static bool are_compared(const node *n, node **a, node **b)
+{
+    if (n->kind == CallExpr && n->kids == 3 && call_library(n).kind == L_VALUE
+        && is(text_of(call_library(n).why), "islessgreater")) {
+        *a = n->kid[1], *b = n->kid[2];
+        return true;
+    }
+    if (n->kind != BinaryOperator || !one_of(n->opcode, "== !="))
+        return false;
+    const int zero = is_zero(n->kid[0]) ? 0 : 1;
+    const node *of = is_zero(n->kid[zero]) ? difference(n->kid[1 - zero]) : n;
+    if (of == NULL)
+        return false;
+    *a = of->kid[0], *b = of->kid[1];
+    return true;
+}
+
 static bool asks(const node *n, question *q)
 {
-    if (n->kind != BinaryOperator || !one_of(n->opcode, "== !=")
-        || !varies(n->kid[0]) || !varies(n->kid[1]))
+    node *a, *b;
+    if (!are_compared(n, &a, &b) || !varies(a) || !varies(b))
         return false;
-    q->a = base_node(n->kid[0]);
-    q->b = base_node(n->kid[1]);
+    q->a = base_node(a);
+    q->b = base_node(b);
     return !(same_code(q->a, q->b) && !has_effect(q->a))
-        && !is_rounded(q->a) && !is_rounded(q->b)
+        && !is_rounded(q->a, q->b) && !is_rounded(q->b, q->a)
         && !is_sum_with(q->a, q->b) && !is_sum_with(q->b, q->a);
 }
 
@@ -101,6 +146,17 @@ static bool is_store(const node *n)
         || (n->kind == UnaryOperator && one_of(n->opcode, "++ --"));
 }
 
+// A text, or a file: of another pointer a function may change what it leads to.
+static bool is_told(node *argument)
+{
+    const text t = argument->type;
+    return argument->ty == NULL || argument->ty->kind != T_PTR
+        || starts(t, "const char *") || starts(t, "FILE *")
+        || starts(t, "struct _IO_FILE *")
+        || base_node(argument)->kind == StringLiteral
+        || base_node(argument)->kind == PredefinedExpr;
+}
+
 // What a function does whose source is not seen: it prints, or ends the program.
 static bool only_tells(const node *n)
 {
@@ -112,6 +168,9 @@ static bool only_tells(const node *n)
         if (f == NULL || f->body != NULL
             || (l.kind != L_NONE && l.kind != L_PASSIVE))
             return false;
+        for (int i = 1; i < n->kids; i++)
+            if (!is_told(n->kid[i]))
+                return false;
     }
     for (int i = 0; i < n->kids; i++)
         if (!only_tells(n->kid[i]))
@@ -134,139 +193,113 @@ static bool is_loop(const node *n)
     return n->kind == ForStmt || n->kind == WhileStmt || n->kind == DoStmt;
 }
 
-static const node *loop_around(const node *n)
+// The loop or the switch that a break in n leaves.
+static const node *left_by_break(const node *n)
 {
-    while (n != NULL && !is_loop(n) && n->kind != FunctionDecl)
+    while (n != NULL && !is_loop(n) && n->kind != SwitchStmt
+           && n->kind != FunctionDecl)
         n = n->parent;
-    return n != NULL && is_loop(n) ? n : NULL;
-}
-
-static bool is_local(const node *n)
-{
-    const node *d = n->kind == DeclRefExpr ? node_by_id(n->ref) : NULL;
-    return d != NULL && d->kind == VarDecl && d->parent != tree
-        && d->storage.n == 0;
-}
-
-/* --- loops that end when nothing changes ----------------------------------- */
-
-static bool reads_varied(const node *n, const question *q)
-{
-    const node *at = n->kind == ImplicitCastExpr
-        && is(n->cast, "LValueToRValue") && varies(n)
-        ? base_node((node *)n) : NULL;
-    if (at != NULL && !same_code(at, q->a) && !same_code(at, q->b))
-        return true;
-    for (int i = 0; i < n->kids; i++)
-        if (reads_varied(n->kid[i], q))
-            return true;
-    return false;
-}
-
-// A branch that leaves, and with no number that was computed before.
-static bool leaves(const node *branch, const question *q)
-{
-    const node *last = branch;
-    while (last->kind == CompoundStmt && last->kids == 1)
-        last = last->kid[0];
-    return last->kind == BreakStmt || last->kind == GotoStmt
-        || (last->kind == ReturnStmt && !reads_varied(last, q));
-}
-
-static const node *variable_of(node *n)
-{
-    while (n->kind == MemberExpr || n->kind == ArraySubscriptExpr
-           || (n->kind == UnaryOperator && one_of(n->opcode, "& *")))
-        n = base_node(n->kid[0]);
     return n;
 }
 
-// A function that is called changes what it gets by its address.
-static bool is_given(const node *call, const question *q)
+static const node *condition_of(const node *n)
 {
-    for (int i = 1; i < call->kids; i++) {
-        node *given = base_node(call->kid[i]);
-        if (given->kind == UnaryOperator && is(given->opcode, "&")
-            && (same_code(variable_of(given), variable_of(q->a))
-                || same_code(variable_of(given), variable_of(q->b))))
-            return true;
-    }
-    return false;
+    return n->kind == ForStmt ? n->kid[2] : n->kind == DoStmt ? n->kid[1]
+         : n->kid[0];
 }
 
-// One of the two gets another value than the other's.
-static bool makes_anew(const node *n, const question *q)
+/* --- loops that end when nothing changes -------------------------------------
+ * One of the two numbers is computed of the other, or of itself; the other is a
+ * copy. Both are variables of the function, nothing else stores in them, and no
+ * other loop is around, in which what was computed could be used again.      */
+
+// Of variables, and functions of numbers; not of an element that the turn says,
+// nor of one choice or another.
+static bool is_step(const node *n)
 {
-    if (is_store(n) && (is_one(n->kid[0], q->a) || is_one(n->kid[0], q->b))
-        && !(n->kids > 1 && is(n->opcode, "=")
-             && (is_one(n->kid[1], q->a) || is_one(n->kid[1], q->b))))
-        return true;
-    if (n->kind == CallExpr && is_given(n, q))
+    if (n->kind == ArraySubscriptExpr)
+        return base_node(n->kid[1])->kind == IntegerLiteral;
+    if (n->kind == ConditionalOperator
+        || (n->kind == MemberExpr && n->arrow)
+        || (n->kind == UnaryOperator && is(n->opcode, "*"))
+        || n->kind == StmtExpr || is_store(n))
+        return false;
+    for (int i = 1; n->kind == CallExpr && i < n->kids; i++)
+        if (!is_number(n->kid[i]))
+            return false;
+    for (int i = 0; i < n->kids; i++)
+        if (!is_step(n->kid[i]))
+            return false;
+    return true;
+}
+
+typedef enum source { COPY, STEP, ELSE } source;
+
+static source comes_from(node *value, const question *q, bool itself)
+{
+    if (is_one(value, q->a) || is_one(value, q->b))
+        return itself ? STEP : COPY;
+    return is_step(value) && (itself || reads(value, q->a) || reads(value, q->b))
+        ? STEP : ELSE;
+}
+
+static bool declares(const node *d, const question *q)
+{
+    return d->kind == VarDecl && (node_by_id(q->a->ref) == d
+                                  || node_by_id(q->b->ref) == d);
+}
+
+// Counts the steps; false: one of the two gets a value from elsewhere.
+static bool only_steps(const node *n, const question *q, int *steps)
+{
+    source from = COPY;
+    if (is_store(n) && (is_one(n->kid[0], q->a) || is_one(n->kid[0], q->b)))
+        from = n->kids < 2 ? ELSE
+            : comes_from(n->kid[1], q, n->kind == CompoundAssignOperator);
+    else if (declares(n, q) && n->init && n->kids)
+        from = comes_from(n->kid[0], q, false);
+    *steps += from == STEP;
+    for (int i = 0; i < n->kids && from != ELSE; i++)
+        if (!only_steps(n->kid[i], q, steps))
+            from = ELSE;
+    return from != ELSE;
+}
+
+// The address of one of the two is taken, or a goto may lead anywhere.
+static bool is_open(const node *n, const question *q)
+{
+    if (n->kind == GotoStmt || n->kind == LabelStmt
+        || (n->kind == UnaryOperator && is(n->opcode, "&")
+            && (is_one(n->kid[0], q->a) || is_one(n->kid[0], q->b))))
         return true;
     for (int i = 0; i < n->kids; i++)
-        if (makes_anew(n->kid[i], q))
+        if (is_open(n->kid[i], q))
             return true;
     return false;
 }
 
-// `const double next = 0.5 * (s->x + a / s->x);`, compared with s->x.
-static bool is_made_of(const node *a, const node *b)
+static bool leaves(const node *choice)
 {
-    const node *d = is_local(a) ? node_by_id(a->ref) : NULL;
-    return d != NULL && d->init && d->kids && !is_one(d->kid[0], b)
-        && reads(d->kid[0], b);
+    const node *last = choice->kids == 2 ? choice->kid[1] : choice;
+    while (last->kind == CompoundStmt && last->kids == 1)
+        last = last->kid[0];
+    return last->kind == BreakStmt;
 }
 
 static bool ends_loop(const node *choice, const question *q)
 {
-    const node *loop = is_loop(choice) ? choice : loop_around(choice);
-    bool ends = is_loop(choice);
-    for (int i = 1; choice->kind == IfStmt && i < choice->kids; i++)
-        ends |= leaves(choice->kid[i], q);
-    return ends && (is_made_of(q->a, q->b) || is_made_of(q->b, q->a)
-                    || (loop != NULL && makes_anew(loop, q)));
+    const node *loop = left_by_break(choice);
+    int steps = 0;
+    return (is_loop(choice) || (choice->kind == IfStmt && leaves(choice)))
+        && loop != NULL && is_loop(loop)
+        && left_by_break(loop->parent)->kind == FunctionDecl
+        && is_local(q->a) && is_local(q->b) && !is_open(q->in->body, q)
+        && only_steps(loop, q, &steps) && steps > 0;
 }
 
-/* --- the state of a loop --------------------------------------------------- */
-
-// Numbers of arrays and of callers are no state.
-static bool reads_elements(const node *n)
-{
-    if (n->kind == ArraySubscriptExpr
-        || (n->kind == UnaryOperator && is(n->opcode, "*")))
-        return true;
-    for (int i = 0; i < n->kids; i++)
-        if (reads_elements(n->kid[i]))
-            return true;
-    return false;
-}
-
-// How often a number is stored in n; 100: also from elsewhere.
-static int stores(const node *n, const node *at)
-{
-    int count = 0;
-    if (is_store(n) && is_one(n->kid[0], at))
-        count = n->kids > 1 && reads_elements(n->kid[1]) ? 100 : 1;
-    for (int i = 0; i < n->kids; i++)
-        count += stores(n->kid[i], at);
-    return count;
-}
-
-static bool is_state(const node *loop, node *at)
-{
-    const int count = stores(loop, at);
-    return (is_local(at) || (at->kind == MemberExpr
-                                && is_local(variable_of(at))))
-        && !reads_elements(at) && count > 0 && count < 100;
-}
-
-static bool compares_state(const node *n, const question *q)
-{
-    const node *loop = loop_around(n);
-    return loop != NULL && is_state(loop, q->a) && is_state(loop, q->b);
-}
-
-/* --- functions for a sort -------------------------------------------------- */
+/* --- functions that compare -------------------------------------------------
+ * They say 0 of equal numbers, which is no loss if only an order is asked:
+ * `compare(a, b) < 0`, qsort.                                                */
 
 static bool asks_order(const node *n, const question *q)
 {
@@ -290,23 +323,55 @@ static bool stores_any(const node *n)
     return false;
 }
 
+static bool is_order_of(const node *name)
+{
+    const node *n = name->parent;
+    while (n->kind == ParenExpr || n->kind == ImplicitCastExpr)
+        name = n, n = n->parent;
+    if (n->kind != CallExpr)
+        return false;
+    if (n->kid[0] != name)
+        return is(callee_name(n), "qsort");
+    for (name = n, n = n->parent; n->kind == ParenExpr; n = n->parent)
+        name = n;
+    return n->kind == BinaryOperator && one_of(n->opcode, "< > <= >=")
+        && is_zero(n->kid[n->kid[0] == name]);
+}
+
+static bool only_order_asked(const node *n, const function *f)
+{
+    if (n->kind == DeclRefExpr && same(n->ref_name, f->name)
+        && is(n->ref_kind, "FunctionDecl") && !is_order_of(n))
+        return false;
+    for (int i = 0; i < n->kids; i++)
+        if (!only_order_asked(n->kid[i], f))
+            return false;
+    return true;
+}
+
 static bool only_orders(const question *q)
 {
     return q->in->type->to->kind == T_OTHER && !stores_any(q->in->body)
-        && asks_order(q->in->body, q);
+        && asks_order(q->in->body, q) && only_order_asked(tree, q->in);
 }
 
 /* --- what depends on the answer ------------------------------------------- */
 
 static bool is_harmless(const node *answer, const question *q, int flags);
 
-// All that reads a local variable which keeps the answer.
+static bool is_stored_to(const node *n)
+{
+    return n->parent->kind == BinaryOperator && is(n->parent->opcode, "=")
+        && n->parent->kid[0] == n;
+}
+
+// All that names a local variable which keeps the answer.
 static bool reads_harmlessly(const node *n, const node *d, const question *q,
                              int flags)
 {
-    if (n->kind == DeclRefExpr && n->ref == d->id
-        && is(n->parent->cast, "LValueToRValue")
-        && !is_harmless(n->parent, q, flags))
+    if (n->kind == DeclRefExpr && n->ref == d->id && !is_stored_to(n)
+        && !(is(n->parent->cast, "LValueToRValue")
+             && is_harmless(n->parent, q, flags)))
         return false;
     for (int i = 0; i < n->kids; i++)
         if (!reads_harmlessly(n->kid[i], d, q, flags))
@@ -342,12 +407,14 @@ static bool is_harmless(const node *answer, const question *q, int flags)
         return is_local(base_node(p->kid[0])) && p->parent->kind == CompoundStmt
             && is_kept_harmlessly(node_by_id(base_node(p->kid[0])->ref), q,
                                   flags);
-    if (p->kind != IfStmt && p->kind != ConditionalOperator && !is_loop(p))
+    if ((p->kind != IfStmt && p->kind != ConditionalOperator && !is_loop(p))
+        || n != condition_of(p))
         return false;
-    bool tells = !is_loop(p);
+    bool tells = p->kind == IfStmt
+        || (p->kind == ConditionalOperator && is(p->type, "void"));
     for (int i = 1; tells && i < p->kids; i++)
-        tells = only_tells(p->kid[i]) && !varies(p->kid[i]);
-    return tells || ends_loop(p, q) || compares_state(p, q);
+        tells = only_tells(p->kid[i]);
+    return tells || ends_loop(p, q);
 }
 
 /* --- all of it ------------------------------------------------------------ */

@@ -4,15 +4,13 @@
 // function: compared_series
 // with: x:3
 // function: compared_most
-// function: compared_steps
 // in: 3
-// out: 3
+// out: 2
 // at: 0.5 0.25 2
 // at: 1.5 0.75 0.3
 // tolerance: 1e-9
 // call: y[0] = compared_series@(x);
 // call: y[1] = compared_most@(x);
-// call: y[2] = compared_steps@(x);
 
 // Until nothing changes.
 double compared_series(const double *x)
@@ -46,30 +44,4 @@ double compared_most(const double *x)
         }
     }
     return most * of;
-}
-
-typedef struct compared_state {
-    double x, old;
-    int steps;
-} compared_state;
-
-static int compared_step(compared_state *s, double a)
-{
-    const double next = 0.5 * (s->x + a / s->x);
-    if (next == s->x || s->steps > 8)
-        return 1;
-    s->old = s->x;
-    s->x = next;
-    s->steps++;
-    return 0;
-}
-
-// A square root by Newton's method.
-double compared_steps(const double *x)
-{
-    compared_state s = { 1, 0, 0 };
-    while (!compared_step(&s, x[2]))
-        if (s.x == s.old)
-            break;
-    return s.x;
 }

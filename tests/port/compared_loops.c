@@ -10,20 +10,12 @@
 
 double compared_loops(const double *x)
 {
-    double s = 0, old = -1, term = 1, t = 0, h = 0.3, root = 1, before;
+    double s = 0, old = -1, term = x[1], root = 1, before;
     int n = 0, same;
     while (s != old) {
         old = s;
         s += term;
         term *= n < 9 ? x[0] / ++n : 0;
-    }
-    while (t != x[1]) {
-        h = t + h >= x[1] ? x[1] - t : h;
-        s += h * t * x[2];
-        if (t + h >= x[1])
-            t = x[1];
-        else
-            t += h;
     }
     n = 0;
     do {

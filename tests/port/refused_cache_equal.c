@@ -53,7 +53,7 @@ static int compare_numbers(const void *a, const void *b)
 static double same_square(double x)
 {
     const double step = x - same_at;
-    if (same_numbers(x, same_at))
+    if (same_numbers(x, same_at)) // refused: kept from before
         return same_value;
     if (step != 0) { // refused: kept from before
         same_at = x;
