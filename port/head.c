@@ -119,22 +119,33 @@ static bool is_tested(text t, text word)
 }
 
 // A header that tests it, which is not one of adrev. What asks a header for its
-// functions (`STB_IMAGE_IMPLEMENTATION`) is for one file of a program.
+// functions (`STB_IMAGE_IMPLEMENTATION`) is for one file of a program, and so is
+// NDEBUG.
 static bool is_setting(text name, const translation *u)
 {
-    static names seen;
     if (name.n == 0 || find(name, "IMPLEMENTATION") < name.n
-        || name_find(&seen, name, -1) != NULL)
+        || is(name, "NDEBUG"))
         return false;
     for (size_t i = 0; i < u->headers; i++) {
         const file *f = file_at(u->header[i]);
         if (source_unit(u->header[i]) < 0 && !before_others(base_name(f->path))
-            && is_tested(f->text, name)) {
-            name_set(&seen, name, -1, &seen);
+            && is_tested(f->text, name))
             return true;
-        }
     }
     return false;
+}
+
+// The one file that is written can have it in one way only.
+static bool is_new(macro *m)
+{
+    static names seen;
+    const macro *first = name_find(&seen, m->name, -1);
+    if (first == NULL)
+        name_set(&seen, m->name, -1, m);
+    else if (!same(first->body, m->body))
+        refuse_line(m->at, "convert the files one by one", "two files set what a "
+                    "header asks for in different ways");
+    return first == NULL;
 }
 
 // What the source defines before it includes headers.
@@ -143,11 +154,11 @@ static void put_setting(buffer *b, text l, const translation *u, span line)
     const text rest = behind_word(l, "define");
     const size_t from = skip_blank(rest, 0);
     const text name = { rest.at + from, skip_token(rest, from) - from };
-    const macro *m = rest.n ? macro_named(name, (int)(u - units)) : NULL;
+    macro *m = rest.n ? macro_named(name, (int)(u - units)) : NULL;
     while (m != NULL && (m->at.file != line.file || m->at.begin < line.begin
                          || m->at.begin >= line.end))
         m = m->before;
-    if (m == NULL || !is_setting(name, u))
+    if (m == NULL || !is_setting(name, u) || !is_new(m))
         return;
     putf(b, "#ifndef %.*s\n", (int)name.n, name.at);
     put_text(b, slice(m->at));

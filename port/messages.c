@@ -80,6 +80,16 @@ static bool told(const message *list, size_t n, const message *m)
     return false;
 }
 
+static bool add_refusal(message m, const char *proposal)
+{
+    m.proposal = proposal;
+    if (told(refusals, (size_t)refused, &m))
+        return false;
+    refusals = grow(refusals, &refusal_room, (size_t)refused + 1, sizeof m);
+    refusals[refused++] = m;
+    return false;
+}
+
 bool refuse(const node *at, const char *proposal, const char *format, ...)
 {
     buffer b = { 0 };
@@ -87,13 +97,15 @@ bool refuse(const node *at, const char *proposal, const char *format, ...)
     va_start(list, format);
     put_list(&b, format, list);
     va_end(list);
-    message m = message_at(at, b.at);
-    m.proposal = proposal;
-    if (told(refusals, (size_t)refused, &m))
-        return false;
-    refusals = grow(refusals, &refusal_room, (size_t)refused + 1, sizeof m);
-    refusals[refused++] = m;
-    return false;
+    return add_refusal(message_at(at, b.at), proposal);
+}
+
+void refuse_line(span at, const char *proposal, const char *said)
+{
+    message m = { .file = at.file, .at = at.begin, .said = text_copy(text_of(said)),
+                  .expression = one_line(slice(at)) };
+    lines_of(at.file, at.begin, &m.line, &m.col);
+    add_refusal(m, proposal);
 }
 
 void note(const node *at, const char *format, ...)

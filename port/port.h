@@ -367,6 +367,7 @@ bool types_conflicts(void);             // true: something was refused
 /* === messages ============================================================= */
 
 bool refuse(const node *at, const char *proposal, const char *format, ...);
+void refuse_line(span at, const char *proposal, const char *said);
 void note(const node *at, const char *format, ...);
 extern int refused;
 void refusals_print(void);

@@ -69,7 +69,7 @@ static const char judging[] =
 "        const size_t j = out[k];\n"
 "        const double got = g[k * n + i];\n"
 "        double d;\n"
-"        if (got - got != 0 || !one_slope(j, h, &d) || fabs(got - d) <= 1e-2 * fabs(d) + 1e-12 * fabs(y[j]) / h)\n"
+"        if (got - got != 0 || !one_slope(j, h, &d) || fabs(got - d) <= 1e-3 * fabs(d) + 1e-12 * fabs(y[j]) / h)\n"
 "            continue;\n"
 "        printf(\"where inputs are equal, a derivative is lost: dy[%zu]/d\", j);\n"
 "        say_input(i);\n"

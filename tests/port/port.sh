@@ -629,6 +629,27 @@ set_apart() {
         "$out/said_before"
 }
 
+# What a source defines before it includes a header.
+settings() {
+    printf '%s\n' '#if MODE == 1' 'static double scale(void) { return 3; }' '#else' \
+        'static double scale(void) { return 5; }' '#endif' > "$out/scale.h"
+    printf '%s\n' '#define NDEBUG' '#define MODE 1' '#include <assert.h>' \
+        '#include "scale.h"' 'double scaled(double x);' \
+        'double set(double x) { assert(x > 0); return scale() * scaled(x); }' \
+        > "$out/set.c"
+    printf '%s\n' '#define MODE 2' '#include "scale.h"' \
+        'double scaled(double x) { return scale() * x; }' > "$out/scaled.c"
+    set -- --function set --with x -o "$out/none.h"
+    works "a header in two ways" 1 "$port" "$out/set.c" "$out/scaled.c" "$@"
+    works "the second one is named" 0 \
+        grep -q 'scaled.c:1:1: two files set' "$out/said_before"
+    sed 's/MODE 2/MODE 1/' "$out/scaled.c" > "$out/alike.c"
+    set -- --function set --with x -o "$out/set_ad.h"
+    works "a header in one way" 0 "$port" "$out/set.c" "$out/alike.c" "$@"
+    works "a setting is kept" 0 grep -q '^#define MODE 1' "$out/set_ad.h"
+    works "NDEBUG is not kept" 1 grep -q NDEBUG "$out/set_ad.h"
+}
+
 # Several files: folder several/.
 several() {
     set -- "$port" --function energy --with 'x:2*n' --with v:n
@@ -649,6 +670,7 @@ several() {
     works "two definitions are named" 0 grep -q 'weight_of is defined in' \
         "$out/said_before"
     set_apart
+    settings
     twice
     mkdir -p "$out/build"
     printf '[{"directory":".","file":"%s/orbit.c","arguments":["cc","-c","x"]},
