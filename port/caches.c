@@ -37,13 +37,6 @@ typedef struct pair {
 
 /* --- names ---------------------------------------------------------------- */
 
-static const node *local_named(const node *n)
-{
-    const node *d = n->kind == DeclRefExpr ? node_by_id(n->ref) : NULL;
-    return d != NULL && d->kind == VarDecl && d->parent != tree
-        && d->storage.n == 0 ? d : NULL;
-}
-
 // Also of another element of the same memory, if that is not a local variable.
 static bool stands_for(const node *n, const node *what, bool any_element)
 {
@@ -74,7 +67,7 @@ static bool made_of(const node *d, const node *n, const pair *p, bool kept,
                     int depth)
 {
     if (n->kind == BinaryOperator && is(n->opcode, "=")
-        && local_named(base_node(n->kid[0])) == d
+        && local_variable(base_node(n->kid[0])) == d
         && names_it(n->kid[1], p, kept, depth))
         return true;
     for (int i = 0; i < n->kids; i++)
@@ -85,7 +78,7 @@ static bool made_of(const node *d, const node *n, const pair *p, bool kept,
 
 static bool names_it(const node *n, const pair *p, bool kept, int depth)
 {
-    const node *d = local_named(n);
+    const node *d = local_variable(n);
     if (stands_for(n, kept ? p->kept : p->fresh, kept && apart(p)))
         return true;
     for (int i = 0; i < n->kids; i++)
@@ -112,7 +105,7 @@ static bool directly(node *n, const pair *p, bool kept)
         return true;
     if (n->kind == MemberExpr || (n->kind == UnaryOperator && is(n->opcode, "*")))
         return directly(n->kid[0], p, kept);
-    const node *d = local_named(n);
+    const node *d = local_variable(n);
     return d != NULL && d->init && d->kids && directly(d->kid[0], p, kept);
 }
 
@@ -169,7 +162,7 @@ static unsigned asked_later(const node *d, const node *n, const pair *p, int dep
 {
     unsigned bits = 0;
     if (n->kind == BinaryOperator && is(n->opcode, "=")
-        && local_named(base_node(n->kid[0])) == d
+        && local_variable(base_node(n->kid[0])) == d
         && names_both(n->kid[1], p, depth))
         return asked(n->kid[1], p, depth);
     for (int i = 0; i < n->kids; i++)
@@ -187,7 +180,7 @@ static unsigned asked(const node *n, const pair *p, int depth)
     const bool compares = n->kind == BinaryOperator && one_of(n->opcode, "== !=");
     if (compares && (bits & NEAR))
         return EQUAL;
-    const node *d = local_named(n);
+    const node *d = local_variable(n);
     if (d != NULL && d->init && d->kids && depth > 0
         && names_both(d->kid[0], p, depth - 1))
         bits |= asked(d->kid[0], p, depth - 1);
@@ -291,22 +284,13 @@ static where place_of(node *n)
 // One of the two gets another value than the other's.
 static bool goes_on(const node *n, const node *store, const pair *p)
 {
-    const bool writes = n != store
-        && ((n->kind == BinaryOperator && is(n->opcode, "="))
-            || n->kind == CompoundAssignOperator
-            || (n->kind == UnaryOperator && one_of(n->opcode, "++ --")));
-    if (writes && (directly(n->kid[0], p, false) || directly(n->kid[0], p, true)))
+    if (n != store && is_store(n)
+        && (directly(n->kid[0], p, false) || directly(n->kid[0], p, true)))
         return true;
     for (int i = 0; i < n->kids; i++)
         if (goes_on(n->kid[i], store, p))
             return true;
     return false;
-}
-
-static const node *condition_of(const node *n)
-{
-    return n->kind == ForStmt ? n->kid[2] : n->kind == DoStmt ? n->kid[1]
-         : n->kid[0];
 }
 
 // A loop that looks for a number or keeps one, and no iteration: there one of the
@@ -450,14 +434,9 @@ static void look_at_choices(node *n, const copy *copies)
 
 /* --- all of it ------------------------------------------------------------ */
 
-static bool is_looked_at(const function *f)
-{
-    return f->reached && f->body != NULL;
-}
-
 void caches_check(void)
 {
     for (function *f = functions; f != NULL; f = f->next)
-        if (is_looked_at(f))
+        if (f->reached && f->body != NULL)
             look_at_choices(f->body, copies_in(f->body, f->body, NULL));
 }

@@ -62,13 +62,6 @@ static bool varies(const node *n)
     return is_number(n) && n->ty != NULL && holds_varied(n->ty);
 }
 
-static bool is_local(const node *n)
-{
-    const node *d = n->kind == DeclRefExpr ? node_by_id(n->ref) : NULL;
-    return d != NULL && d->kind == VarDecl && d->parent != tree
-        && d->storage.n == 0;
-}
-
 static bool is_zero(node *n)
 {
     n = base_node(n);
@@ -80,7 +73,7 @@ static bool is_zero(node *n)
 static const node *difference(node *n)
 {
     n = base_node(n);
-    const node *d = is_local(n) ? node_by_id(n->ref) : NULL;
+    const node *d = local_variable(n);
     if (d != NULL && d->init && d->kids)
         n = base_node(d->kid[0]);
     return n->kind == BinaryOperator && is(n->opcode, "-") ? n : NULL;
@@ -139,13 +132,6 @@ static bool is_jump(const node *n)
         || n->kind == ContinueStmt || n->kind == GotoStmt;
 }
 
-static bool is_store(const node *n)
-{
-    return (n->kind == BinaryOperator && is(n->opcode, "="))
-        || n->kind == CompoundAssignOperator
-        || (n->kind == UnaryOperator && one_of(n->opcode, "++ --"));
-}
-
 // A text, or a file: of another pointer a function may change what it leads to.
 static bool is_told(node *argument)
 {
@@ -200,12 +186,6 @@ static const node *left_by_break(const node *n)
            && n->kind != FunctionDecl)
         n = n->parent;
     return n;
-}
-
-static const node *condition_of(const node *n)
-{
-    return n->kind == ForStmt ? n->kid[2] : n->kind == DoStmt ? n->kid[1]
-         : n->kid[0];
 }
 
 /* --- loops that end when nothing changes -------------------------------------
@@ -293,7 +273,7 @@ static bool ends_loop(const node *choice, const question *q)
     return (is_loop(choice) || (choice->kind == IfStmt && leaves(choice)))
         && loop != NULL && is_loop(loop)
         && left_by_break(loop->parent)->kind == FunctionDecl
-        && is_local(q->a) && is_local(q->b) && !is_open(q->in->body, q)
+        && local_variable(q->a) && local_variable(q->b) && !is_open(q->in->body, q)
         && only_steps(loop, q, &steps) && steps > 0;
 }
 
@@ -309,16 +289,6 @@ static bool asks_order(const node *n, const question *q)
         return true;
     for (int i = 0; i < n->kids; i++)
         if (asks_order(n->kid[i], q))
-            return true;
-    return false;
-}
-
-static bool stores_any(const node *n)
-{
-    if (is_store(n) || n->kind == CallExpr)
-        return true;
-    for (int i = 0; i < n->kids; i++)
-        if (stores_any(n->kid[i]))
             return true;
     return false;
 }
@@ -351,7 +321,7 @@ static bool only_order_asked(const node *n, const function *f)
 
 static bool only_orders(const question *q)
 {
-    return q->in->type->to->kind == T_OTHER && !stores_any(q->in->body)
+    return q->in->type->to->kind == T_OTHER && !has_effect(q->in->body)
         && asks_order(q->in->body, q) && only_order_asked(tree, q->in);
 }
 
@@ -404,9 +374,8 @@ static bool is_harmless(const node *answer, const question *q, int flags)
     if (p->kind == VarDecl)
         return is_kept_harmlessly(p, q, flags);
     if (p->kind == BinaryOperator && is(p->opcode, "=") && n == p->kid[1])
-        return is_local(base_node(p->kid[0])) && p->parent->kind == CompoundStmt
-            && is_kept_harmlessly(node_by_id(base_node(p->kid[0])->ref), q,
-                                  flags);
+        return p->parent->kind == CompoundStmt
+            && is_kept_harmlessly(local_variable(base_node(p->kid[0])), q, flags);
     if ((p->kind != IfStmt && p->kind != ConditionalOperator && !is_loop(p))
         || n != condition_of(p))
         return false;
@@ -433,15 +402,10 @@ static void look_at(const node *n, const function *f)
         look_at(n->kid[i], f);
 }
 
-static bool is_looked_at(const function *f)
-{
-    return f->reached && f->body != NULL;
-}
-
 void equal_check(void)
 {
     for (const function *f = functions; f != NULL; f = f->next)
-        if (is_looked_at(f) && !equal_allowed(f))
+        if (f->reached && f->body != NULL && !equal_allowed(f))
             look_at(f->body, f);
 }
 
@@ -464,6 +428,6 @@ static void print_questions(const node *n)
 void questions_print(void)
 {
     for (const function *f = functions; f != NULL; f = f->next)
-        if (is_looked_at(f))
+        if (f->reached && f->body != NULL)
             print_questions(f->body);
 }

@@ -248,6 +248,19 @@ node *selected_node(const node *n)
     return n->kid[0];
 }
 
+const node *condition_of(const node *n)
+{
+    return n->kind == ForStmt ? n->kid[2] : n->kind == DoStmt ? n->kid[1]
+         : n->kid[0];
+}
+
+const node *local_variable(const node *n)
+{
+    const node *d = n->kind == DeclRefExpr ? node_by_id(n->ref) : NULL;
+    return d != NULL && d->kind == VarDecl && d->parent != tree
+        && d->storage.n == 0 ? d : NULL;
+}
+
 node *base_node(node *n)
 {
     while (n->kids > 0)

@@ -20,12 +20,16 @@ bool open_comma(text t)
     return false;
 }
 
+bool is_store(const node *n)
+{
+    return n->kind == CompoundAssignOperator
+        || (n->kind == BinaryOperator && is(n->opcode, "="))
+        || (n->kind == UnaryOperator && one_of(n->opcode, "++ --"));
+}
+
 bool has_effect(const node *n)
 {
-    if (n->kind == CompoundAssignOperator || n->kind == CallExpr
-        || (n->kind == BinaryOperator && is(n->opcode, "="))
-        || (n->kind == UnaryOperator
-            && (is(n->opcode, "++") || is(n->opcode, "--"))))
+    if (is_store(n) || n->kind == CallExpr)
         return true;
     for (int i = 0; i < n->kids; i++)
         if (has_effect(n->kid[i]))

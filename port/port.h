@@ -490,6 +490,8 @@ node *selected_node(const node *n);     // of _Generic
 text callee_name(const node *call);
 library call_library(const node *call);
 bool is_number(const node *n);          // its type is a number
+const node *local_variable(const node *n);      // that n names; NULL: none
+const node *condition_of(const node *n);        // of an if, ?:, switch or loop
 void twin_name(buffer *b, const node *decl);
 
 void step_note(ty *pointer);            // it goes to other elements
@@ -571,7 +573,8 @@ typedef enum form { F_PLAIN, F_NUMBER, F_EXPR } form;
 
 extern int unit_written;                // of what is written now
 bool open_comma(text t);                // that would part arguments
-bool has_effect(const node *n);
+bool is_store(const node *n);           // = += ++ and the like
+bool has_effect(const node *n);         // in it is a store, or a call
 const char *operator_of(text o);        // NULL: no operator of numbers
 const char *change_name(const char *op);
 const char *compound_name(text o);

@@ -508,10 +508,9 @@ static bool expression(const node *n)
 static bool is_condition(const node *n)
 {
     const node *p = n->parent;
-    return (p->kind == IfStmt && n == p->kid[0])
-        || (p->kind == WhileStmt && n == p->kid[0])
-        || (p->kind == DoStmt && n == p->kid[1])
-        || (p->kind == ForStmt && n == p->kid[2]);
+    return (p->kind == IfStmt || p->kind == WhileStmt || p->kind == DoStmt
+            || p->kind == ForStmt)
+        && n == condition_of(p);
 }
 
 static void write_condition(buffer *b, node *n, bool apart)
