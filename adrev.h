@@ -10633,8 +10633,8 @@ static void adx_put_results(const adx_extended *e, size_t first, size_t n,
  *   needs   number/recording tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_few_products adx_products adx_inner_product
  *           adx_finite_all adx_copy_few adx_finite_few adx_zeros adx_chain
- *           adx_linear adx_linear_rule adx_part adx_seal_linear adx_lay_linear
- *           adx_fill_span adx_add_linear adx_sum_of
+ *           adx_linear adx_linear_rule adx_addend adx_seal_linear
+ *           adx_lay_linear adx_fill_span adx_add_linear adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -11017,12 +11017,12 @@ static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
 }
 
 // What a span is made from when a statement is recorded.
-typedef struct adx_part {
+typedef struct adx_addend {
     adx_view x;                 // operands
     const adx_view *d;          // their partials are these; NULL: 1
     ad_real scale;
     bool own;                   // the caller writes them, where there is room
-} adx_part;
+} adx_addend;
 
 // Ends a statement whose partials the caller has written (`own`): from now on
 // it is known whether its sweep needs care.
@@ -11099,109 +11099,110 @@ ADX_INLINE ad_real *adx_fill_span(size_t n, const ad_rev *x, ptrdiff_t inc,
     return p->d;
 }
 
-// Records a linear statement of n terms in each part.
-static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
-                                  const adx_part part[])
+// Records a linear statement of n terms in each addend.
+static adx_linear *adx_add_linear(size_t n, bool each, size_t addends,
+                                  const adx_addend addend[])
 {
-    uint64_t spacing[3] = { 0, 0, 0 };      // or gcc warns of parts == 0
+    uint64_t spacing[3] = { 0, 0, 0 };      // or gcc warns of addends == 0
     unsigned stored = 0;
     if (n == 0 || !adx_recording())
         return NULL;
-    for (size_t k = 0; k < parts; k++) {
-        spacing[k] = adx_spacing(n, part[k].x.x, part[k].x.cs);
-        stored |= (unsigned)(part[k].own || part[k].d != NULL) << k;
+    for (size_t k = 0; k < addends; k++) {
+        spacing[k] = adx_spacing(n, addend[k].x.x, addend[k].x.cs);
+        stored |= (unsigned)(addend[k].own || addend[k].d != NULL) << k;
     }
-    adx_linear *s = adx_lay_linear(n, each, parts, spacing, stored);
-    for (size_t k = 0; s != NULL && k < parts; k++) {
+    adx_linear *s = adx_lay_linear(n, each, addends, spacing, stored);
+    for (size_t k = 0; s != NULL && k < addends; k++) {
         adx_span *p = &s->span[k];
-        p->scale = part[k].scale;
-        adx_fill_span(n, part[k].x.x, part[k].x.cs, p);
-        if (p->d != NULL && !part[k].own)
-            adx_pack_scaled(p, part[k].d, n);
+        p->scale = addend[k].scale;
+        adx_fill_span(n, addend[k].x.x, addend[k].x.cs, p);
+        if (p->d != NULL && !addend[k].own)
+            adx_pack_scaled(p, addend[k].d, n);
     }
     return s;
 }
 #else
 // Whether a span keeps partials of its own on the tape.
-static bool adx_stores(const adx_part *p, const adx_ids *ids)
+static bool adx_stores(const adx_addend *p, const adx_ids *ids)
 {
     return !adx_is_constant(ids)
         && (p->own || p->d != NULL);
 }
 
-// Classifies the ids of all parts and adds up the bytes of the statement; 0:
+// Classifies the ids of all addends and adds up the bytes of the statement; 0:
 // all operands are constants.
-static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
-                               adx_ids ids[])
+static size_t adx_linear_bytes(size_t n, size_t addends,
+                               const adx_addend addend[], adx_ids ids[])
 {
     size_t bytes = sizeof(adx_linear);
     bool active = false;
 
-    for (size_t k = 0; k < parts; k++) {
-        ids[k] = adx_classify(&part[k].x);
+    for (size_t k = 0; k < addends; k++) {
+        ids[k] = adx_classify(&addend[k].x);
         active = active || !adx_is_constant(&ids[k]);
-        bytes += adx_stores(&part[k], &ids[k]) ? n * sizeof(ad_real) : 0;
+        bytes += adx_stores(&addend[k], &ids[k]) ? n * sizeof(ad_real) : 0;
         bytes += ids[k].listed ? n * sizeof(uint32_t) : 0;
     }
     return active ? bytes : 0;
 }
 
-// Records a linear statement of n terms in each part. Its memory is the struct,
-// then the partials of every span that stores them, then the lists of ids.
-// NULL: nothing is recorded, because all operands are constants or the tape has
-// failed.
-static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
-                                  const adx_part part[])
+// Records a linear statement of n terms in each addend. Its memory is the
+// struct, then the partials of every span that stores them, then the lists of
+// ids. NULL: nothing is recorded, because all operands are constants or the
+// tape has failed.
+static adx_linear *adx_add_linear(size_t n, bool each, size_t addends,
+                                  const adx_addend addend[])
 {
     adx_ids ids[3];
     if (n == 0 || !adx_recording())
         return NULL;
-    size_t bytes = adx_linear_bytes(n, parts, part, ids);
+    size_t bytes = adx_linear_bytes(n, addends, addend, ids);
     if (bytes == 0 || adx_now.tape->status != ADREV_OK)
         return NULL;
     adx_linear *s = adx_add_extended(&adx_linear_rule, bytes, each ? n : 1,
-                                     parts * n);
+                                     addends * n);
     if (s == NULL)
         return NULL;
 
     ad_real *room = (ad_real *)(s + 1);
     s->n = n;
-    s->spans = parts;
+    s->spans = addends;
     s->each = each;
-    for (size_t k = 0; k < parts; k++) {
-        bool stores = adx_stores(&part[k], &ids[k]);
-        s->span[k] = (adx_span){ ids[k], stores ? room : NULL, part[k].scale };
-        bool finite = stores && !part[k].own
-                    ? adx_pack_scaled(&s->span[k], part[k].d, n)
-                    : part[k].scale * 0 == 0;
+    for (size_t k = 0; k < addends; k++) {
+        bool stores = adx_stores(&addend[k], &ids[k]);
+        s->span[k] = (adx_span){ ids[k], stores ? room : NULL,
+                                 addend[k].scale };
+        bool finite = stores && !addend[k].own
+                    ? adx_pack_scaled(&s->span[k], addend[k].d, n)
+                    : addend[k].scale * 0 == 0;
         s->e.care = !ADREV_FIXED && (s->e.care || !finite);
         room += stores ? n : 0;
     }
     uint32_t *list = (uint32_t *)(void *)room;
-    for (size_t k = 0; k < parts; k++)
-        list = adx_write_list(&part[k].x, &s->span[k].ids, list);
+    for (size_t k = 0; k < addends; k++)
+        list = adx_write_list(&addend[k].x, &s->span[k].ids, list);
     return s;
 }
 #endif
 
 // Names the result v of a sum or of a scalar product, and tells the hook.
-static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
+static ad_rev adx_sum_result(ad_real v, size_t n, const adx_addend addend[],
                              const adx_linear *s)
 {
     ad_rev y;
-    bool product = part->d != NULL;
+    bool product = addend->d != NULL;
     (void)n;
     adx_tell_array(product ? ADREV_ARRAY_dot : ADREV_ARRAY_sum, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part->x, part->d, NULL);
+                   ADX_BASE(s), &addend->x, addend->d, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL || !product ? 0 : n);
     adx_set_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 
-static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
+static ad_rev adx_sum_of(ad_real v, size_t n, const adx_addend *addend)
 {
-    return adx_sum_result(v, n, part, adx_add_linear(n, false, 1, part));
+    return adx_sum_result(v, n, addend, adx_add_linear(n, false, 1, addend));
 }
 
 /* === array/sums =============================================================
@@ -11222,11 +11223,11 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
         return adx_no_result();
-    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1 };
+    const adx_addend addend = { .x = adx_vector(n, x, incx), .scale = 1 };
     ad_real v = 0;
     for (size_t i = 0; i < n; i++)
-        v += adx_element(&part.x, 0, i);
-    return adx_sum_of(v, n, &part);
+        v += adx_element(&addend.x, 0, i);
+    return adx_sum_of(v, n, &addend);
 }
 
 static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
@@ -11241,9 +11242,9 @@ ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, c, incc))
         return adx_no_result();
     const adx_view factors = adx_constants(n, c, incc);
-    const adx_part part = { .x = adx_vector(n, x, incx), .d = &factors,
-                            .scale = 1 };
-    return adx_sum_of(adx_scalar_product(&part.x, &factors), n, &part);
+    const adx_addend addend = { .x = adx_vector(n, x, incx), .d = &factors,
+                                .scale = 1 };
+    return adx_sum_of(adx_scalar_product(&addend.x, &factors), n, &addend);
 }
 
 // Euclidean length. Dividing by the largest entry keeps the squares from
@@ -11259,8 +11260,8 @@ static ad_real adx_length(const adx_view *x)
     if (most == 0 || most * 0 != 0)
         return most;
     for (size_t i = 0; i < x->cols; i++) {
-        ad_real part = adx_element(x, 0, i) / most;
-        sum += part * part;
+        ad_real ratio = adx_element(x, 0, i) / most;
+        sum += ratio * ratio;
     }
     return most * adm_sqrt(sum);
 }
@@ -11271,19 +11272,19 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
         return adx_no_result();
-    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
-                            .own = true };
-    ad_real v = adx_length(&part.x);
-    adx_linear *s = adx_add_linear(n, false, 1, &part);
+    const adx_addend addend = { .x = adx_vector(n, x, incx), .scale = 1,
+                                .own = true };
+    ad_real v = adx_length(&addend.x);
+    adx_linear *s = adx_add_linear(n, false, 1, &addend);
     ad_rev y;
 
     adx_tell_array(ADREV_ARRAY_norm2, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part.x, NULL, NULL);
+                   ADX_BASE(s), &addend.x, NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : 3 * n + 1);
     ADX_TALLY(forward, fn, s == NULL ? 0 : 1);
     for (size_t i = 0; s != NULL && i < n; i++)
-        s->span[0].d[i] = v == 0 ? 0 : adx_element(&part.x, 0, i) / v;
+        s->span[0].d[i] = v == 0 ? 0 : adx_element(&addend.x, 0, i) / v;
     if (s != NULL)
         adx_seal_linear(s);
     adx_set_result(&y, v, ADX_BASE(s), 0);
@@ -11296,21 +11297,21 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 {
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return adx_no_result();
-    const adx_part part[2] = {
+    const adx_addend addend[2] = {
         { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
         { .x = adx_vector(n, y, incy), .scale = 1, .own = true },
     };
-    adx_linear *s = adx_add_linear(n, false, 2, part);
+    adx_linear *s = adx_add_linear(n, false, 2, addend);
     ad_real v = 0;
     ad_rev z;
 
     adx_tell_array(ADREV_ARRAY_sqdist, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part[0].x, &part[1].x, NULL);
+                   ADX_BASE(s), &addend[0].x, &addend[1].x, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
-        ad_real d = adx_element(&part[0].x, 0, i)
-                  - adx_element(&part[1].x, 0, i);
+        ad_real d = adx_element(&addend[0].x, 0, i)
+                  - adx_element(&addend[1].x, 0, i);
         v += d * d;
         for (size_t k = 0; s != NULL && k < 2; k++)
             if (s->span[k].d != NULL)
@@ -11339,20 +11340,20 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
         return adx_no_result();
-    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
-                            .own = true };
-    ad_real most = adx_largest(&part.x);
-    adx_linear *s = adx_add_linear(n, false, 1, &part);
+    const adx_addend addend = { .x = adx_vector(n, x, incx), .scale = 1,
+                                .own = true };
+    ad_real most = adx_largest(&addend.x);
+    adx_linear *s = adx_add_linear(n, false, 1, &addend);
     ad_real sum = 0;
     ad_rev y;
 
     adx_tell_array(ADREV_ARRAY_logsumexp, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part.x, NULL, NULL);
+                   ADX_BASE(s), &addend.x, NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     ADX_TALLY(forward, fn, s == NULL ? 0 : n + 1);
     for (size_t i = 0; i < n; i++) {
-        ad_real weight = adx_weight(adx_element(&part.x, 0, i), most);
+        ad_real weight = adx_weight(adx_element(&addend.x, 0, i), most);
         sum += weight;
         if (s != NULL)
             s->span[0].d[i] = weight;
@@ -11377,15 +11378,15 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
     const adx_view factor = adx_vector(n, &a, 0);
     const adx_view from = adx_vector(n, x, incx);
     const adx_view partials = from;     // one whose address nobody has is faster
-    const adx_part part[3] = {
+    const adx_addend addend[3] = {
         { .x = factor, .d = &partials, .scale = 1 },
         { .x = from, .scale = a.v },
         { .x = adx_vector(n, y, incy), .scale = 1 },
     };
-    adx_linear *s = adx_add_linear(n, true, 3, part);
+    adx_linear *s = adx_add_linear(n, true, 3, addend);
 
     adx_tell_array(ADREV_ARRAY_axpy, ADREV_OP_COUNT,
-                   ADX_BASE(s), &factor, &from, &part[2].x);
+                   ADX_BASE(s), &factor, &from, &addend[2].x);
     ADX_TALLY(forward, add, s == NULL ? 0 : n);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
@@ -11401,14 +11402,14 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return;
     const adx_view from = adx_vector(n, x, incx);
-    const adx_part part[2] = {
+    const adx_addend addend[2] = {
         { .x = adx_vector(n, &a, 0), .d = &from, .scale = 1 },
         { .x = from, .scale = a.v },
     };
-    adx_linear *s = adx_add_linear(n, true, 2, part);
+    adx_linear *s = adx_add_linear(n, true, 2, addend);
 
     adx_tell_array(ADREV_ARRAY_scale, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part[0].x, &from, NULL);
+                   ADX_BASE(s), &addend[0].x, &from, NULL);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++)
         adx_set_result(&y[(ptrdiff_t)i * incy], a.v * adx_element(&from, 0, i),
@@ -11606,7 +11607,7 @@ static ad_real adx_uniform(adx_each_op row, size_t k)
 // stay in the cache, so that one loop per formula serves every stride. The
 // partials are written where the statement stores them.
 static void adx_each_piece(adx_each_op row, size_t from, size_t n,
-                           const adx_part part[], adx_linear *s, ad_rev y[],
+                           const adx_addend addend[], adx_linear *s, ad_rev y[],
                            ptrdiff_t incy)
 {
     ad_real given[3][ADX_TOGETHER];
@@ -11616,7 +11617,7 @@ static void adx_each_piece(adx_each_op row, size_t from, size_t n,
     ad_real *d[3] = { NULL, NULL, NULL };
 
     for (size_t k = 0; k < 3 && k < row.arity; k++) {
-        adx_view piece = part[k].x;
+        adx_view piece = addend[k].x;
         piece.v += (ptrdiff_t)from * piece.cs * piece.unit;
         piece.cols = n;
         adx_pack_one(&piece, 0, given[k]);
@@ -11632,13 +11633,14 @@ static void adx_each_piece(adx_each_op row, size_t from, size_t n,
                     &y[(ptrdiff_t)from * incy], incy);
 }
 
-static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
-                            adx_linear *s, ad_rev y[], ptrdiff_t incy)
+static void adx_record_each(adx_each_op row, size_t n,
+                            const adx_addend addend[], adx_linear *s,
+                            ad_rev y[], ptrdiff_t incy)
 {
     for (size_t from = 0; from < n; from += ADX_TOGETHER)
         adx_each_piece(row, from,
                        n - from < ADX_TOGETHER ? n - from : ADX_TOGETHER,
-                       part, s, y, incy);
+                       addend, s, y, incy);
     if (s != NULL)
         adx_seal_linear(s);
 }
@@ -11672,22 +11674,22 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
         return;
     const ad_rev *const x[3] = { a, b, c };
     const ptrdiff_t inc[3] = { inca, incb, incc };
-    adx_part part[3];
+    adx_addend addend[3];
     size_t k = 0;
     do {                            // there is a first operand: gcc is told
         ad_real scale = adx_uniform(row, k);
-        part[k].x = adx_vector(n, x[k], inc[k]);
-        part[k].d = NULL;
-        part[k].own = scale == 0;
-        part[k].scale = scale == 0 ? 1 : scale;
+        addend[k].x = adx_vector(n, x[k], inc[k]);
+        addend[k].d = NULL;
+        addend[k].own = scale == 0;
+        addend[k].scale = scale == 0 ? 1 : scale;
     } while (++k < 3 && k < arity);
     if (row.step && ADX_TRACED)
-        adx_watch_steps(row, &part[0].x);
-    adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, part);
+        adx_watch_steps(row, &addend[0].x);
+    adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, addend);
     adx_tell_array(ADREV_ARRAY_each, row.op, ADX_BASE(s),
-                   &part[0].x, arity > 1 ? &part[1].x : NULL,
-                   arity > 2 ? &part[2].x : NULL);
-    adx_record_each(row, n, part, s, y, incy);
+                   &addend[0].x, arity > 1 ? &addend[1].x : NULL,
+                   arity > 2 ? &addend[2].x : NULL);
+    adx_record_each(row, n, addend, s, y, incy);
 }
 #endif
 
@@ -12349,8 +12351,8 @@ ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 // two vectors would store.
 static ad_rev adx_square_sum(const adx_view *x)
 {
-    const adx_part part = { .x = *x, .d = x, .scale = 2 };
-    return adx_sum_of(adx_scalar_product(x, x), x->cols, &part);
+    const adx_addend addend = { .x = *x, .d = x, .scale = 2 };
+    return adx_sum_of(adx_scalar_product(x, x), x->cols, &addend);
 }
 
 ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,

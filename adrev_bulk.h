@@ -444,9 +444,9 @@ static ad_real adx_product_partials(size_t n, const ad_rev x[], ad_real d[])
 // Records a product as one statement with n operands.
 static ad_rev adx_whole_product(size_t n, const ad_rev x[])
 {
-    const adx_part part = { .x = adx_vector(n, x, 1), .scale = 1,
-                            .own = true };
-    adx_linear *s = adx_add_linear(n, false, 1, &part);
+    const adx_addend addend = { .x = adx_vector(n, x, 1), .scale = 1,
+                                .own = true };
+    adx_linear *s = adx_add_linear(n, false, 1, &addend);
     ad_rev y;
 
     ad_real v = adx_product_partials(n, x, s == NULL ? NULL : s->span[0].d);

@@ -897,10 +897,10 @@ typedef struct adx_writing {
     uint32_t *home;             // the output that a node with many results
                                 // writes itself; ADX_NOWHERE
     const adx_results *results; // which arrays the results are in
-    uint32_t *part;             // the C function that makes the number
+    uint32_t *section;          // the C function that makes the number
     size_t places;              // numbers of work so far
-    size_t parts;               // C functions that the program is split into
-    size_t next;                // node, after the parts written so far
+    size_t sections;            // C functions that the program is split into
+    size_t next;                // node, after the sections written so far
     bool guarded;               // there are guards
     bool block;                 // of points side by side: adx_lanes_of
     bool tells;                 // notes in `fault` if a result is not finite
@@ -977,7 +977,7 @@ static int adx_array_of(const adx_writing *k, const adx_numbers *r,
 // array node, which reads memory.
 typedef struct adx_reader {
     adx_writing *k;
-    uint32_t part;
+    uint32_t section;
     bool in_range;
 } adx_reader;
 
@@ -987,7 +987,7 @@ static void adx_note_reader(void *user, uint32_t x)
     adx_writing *k = r->k;
     uint32_t from = k->p->from[x];
     k->home[x] = ADX_HOME_NONE;
-    if (r->in_range || (from < ADX_FROM_INPUT && k->part[x] != r->part))
+    if (r->in_range || (from < ADX_FROM_INPUT && k->section[x] != r->section))
         k->stored[x] = true;
 }
 
@@ -1034,12 +1034,12 @@ static void adx_find_stored(adx_writing *k)
         else
             adx_visit_reads(p, s, adx_note_reader, &r);
         for (size_t j = 0; j < adx_results_of(p, s); j++) {
-            k->part[s->r + j] = r.part;
+            k->section[s->r + j] = r.section;
             k->stored[s->r + j] = k->stored[s->r + j] || r.in_range;
         }
     }
-    k->parts = count == 0 ? 1 : (count + k->split - 1) / k->split;
-    for (size_t i = 0; i < p->outputs && k->parts > 1; i++)
+    k->sections = count == 0 ? 1 : (count + k->split - 1) / k->split;
+    for (size_t i = 0; i < p->outputs && k->sections > 1; i++)
         if (p->from[p->output[i]] < ADX_FROM_INPUT)
             k->stored[p->output[i]] = true;
 }
@@ -1067,7 +1067,7 @@ static void adx_find_homes(adx_writing *k)
             // outputs its other results?
             n = s == NULL || s->op != ADX_OP_many || s->r != x
               ? 1 : adx_results_of(p, s);
-            bool all = n > 1 && n <= most && k->parts == 1 && !k->guarded;
+            bool all = n > 1 && n <= most && k->sections == 1 && !k->guarded;
             for (size_t j = 0; all && j < n; j++)
                 all = p->output[at + j] == x + j
                    && k->home[x + j] == ADX_HOME_ONE;
@@ -1105,7 +1105,7 @@ static void adx_end_writing(adx_writing *k)
     adx_drop(a, k->used);
     adx_drop(a, k->stored);
     adx_drop(a, k->place);
-    adx_drop(a, k->part);
+    adx_drop(a, k->section);
     adx_drop(a, k->home);
 }
 
@@ -1118,14 +1118,14 @@ static bool adx_begin_writing(adx_writing *k)
     k->used = (bool *)adx_take(a, p->numbers, sizeof *k->used);
     k->stored = (bool *)adx_take(a, p->numbers, sizeof *k->stored);
     k->place = (uint32_t *)adx_take(a, p->numbers, sizeof *k->place);
-    k->part = (uint32_t *)adx_take(a, p->numbers, sizeof *k->part);
+    k->section = (uint32_t *)adx_take(a, p->numbers, sizeof *k->section);
     k->home = (uint32_t *)adx_take(a, p->numbers, sizeof *k->home);
     if (k->used == NULL || k->stored == NULL || k->place == NULL
-        || k->part == NULL || k->home == NULL)
+        || k->section == NULL || k->home == NULL)
         return false;
     memset(k->stored, 0, p->numbers * sizeof *k->stored);
     memset(k->home, 0xff, p->numbers * sizeof *k->home);    // ADX_NOWHERE
-    memset(k->part, 0, p->numbers * sizeof *k->part);
+    memset(k->section, 0, p->numbers * sizeof *k->section);
     memset(k->place, 0, p->numbers * sizeof *k->place);
     adx_find_used(p, k->used);
     adx_find_stored(k);
@@ -1218,7 +1218,7 @@ static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
 static bool adx_take_signs(const adx_writing *k, adx_node *s)
 {
     bool minus = false;
-    if (k->text->loaded && k->parts == 1
+    if (k->text->loaded && k->sections == 1
         && (s->op == ADREV_OP_mul || s->op == ADX_OP_chain)) {
         s->a = adx_without_sign(k->p, s->a, &minus);
         s->b = adx_without_sign(k->p, s->b, &minus);
@@ -1774,7 +1774,7 @@ static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
 {
     const adx_program *p = k->p;
     const adx_many *first = adx_many_of(p, &p->node[begin]);
-    if (k->parts > 1 || k->guarded || first == NULL || !adx_is_inner(first))
+    if (k->sections > 1 || k->guarded || first == NULL || !adx_is_inner(first))
         return false;
     size_t end = begin + 1;
     while (end < p->nodes
@@ -1865,7 +1865,7 @@ ADX_SELDOM_END
  *   needs   tape/memory core/cells function/program function/unique
  *           function/copy code/layout
  *   offers  ADX_ROLL_DEPTH ADX_ROLL_LEAST adx_item adx_looped adx_rolled
- *           adx_free_rolled adx_join_equal adx_part_equal ADX_CLASS_RESULT
+ *           adx_free_rolled adx_join_equal adx_split_equal ADX_CLASS_RESULT
  *           ADX_CLASS_CONSTANT adx_class_of adx_varying adx_read_by
  *           adx_symbol_of adx_order adx_free_order adx_may_repeat adx_new_item
  *           adx_fold_again adx_entry_at adx_next_instance adx_roll
@@ -1919,7 +1919,7 @@ typedef struct adx_rolled {
     uint32_t *leaf_of;          // [entries]
     uint32_t *index_of;         // [entries] which instance; or how many
                                 // statements in no loop come before
-    uint32_t *part_of;          // [roots] C function
+    uint32_t *section_of;       // [roots] C function
     size_t next;                // root, after what is written so far
     size_t loops;               // found; a nested one in each iteration
     size_t written;             // of these
@@ -1942,7 +1942,7 @@ static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
     adx_drop(a, r->entry_of);
     adx_drop(a, r->leaf_of);
     adx_drop(a, r->index_of);
-    adx_drop(a, r->part_of);
+    adx_drop(a, r->section_of);
     adx_drop(a, r->was);
     adx_drop(a, r->constant);
     adx_drop(a, r->constant_at);
@@ -2039,7 +2039,7 @@ static adx_node *adx_join_equal(adx_program *q, bool used[])
 }
 
 // Undoes that.
-static void adx_part_equal(adx_program *q, adx_node *was, bool used[])
+static void adx_split_equal(adx_program *q, adx_node *was, bool used[])
 {
     memcpy(q->node, was, q->nodes * sizeof *was);
     memcpy(q->output, was + q->nodes, q->outputs * sizeof *q->output);
@@ -2500,13 +2500,13 @@ static adx_rolled *adx_begin_rolled(const adx_writing *k)
     r->entry = (uint32_t *)adx_take(a, most, sizeof *r->entry);
     r->leaf_of = (uint32_t *)adx_take(a, most, sizeof *r->leaf_of);
     r->index_of = (uint32_t *)adx_take(a, most, sizeof *r->index_of);
-    r->part_of = (uint32_t *)adx_take(a, most, sizeof *r->part_of);
+    r->section_of = (uint32_t *)adx_take(a, most, sizeof *r->section_of);
     r->entry_of = (uint32_t *)adx_take(a, p->nodes, sizeof *r->entry_of);
     r->constant = (uint32_t *)adx_take(a, p->numbers, sizeof *r->constant);
     r->constant_at = (uint32_t *)adx_take(a, p->numbers,
                                           sizeof *r->constant_at);
     r->failed = r->root == NULL || r->entry == NULL || r->leaf_of == NULL
-             || r->index_of == NULL || r->part_of == NULL
+             || r->index_of == NULL || r->section_of == NULL
              || r->entry_of == NULL || r->constant == NULL
              || r->constant_at == NULL
              || !adx_make_room_for(a, (void **)&r->leaf, &r->leaf_room, 0,
@@ -3648,8 +3648,8 @@ static void adx_note_constant(adx_writing *k, uint32_t x)
     r->constant_at[x] = (uint32_t)r->constants;
 }
 
-// A number is read from memory, or by a statement of that part.
-static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
+// A number is read from memory, or by a statement of that section.
+static void adx_note_use(adx_writing *k, uint32_t x, uint32_t section,
                          bool memory)
 {
     adx_rolled *r = k->rolled;
@@ -3658,7 +3658,7 @@ static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
     uint32_t entry = r->entry_of[k->p->from[x]];
     adx_looped *f = &r->leaf[r->leaf_of[entry]];
     if (f == r->leaf) {
-        k->stored[x] = k->stored[x] || memory || k->part[x] != part;
+        k->stored[x] = k->stored[x] || memory || k->section[x] != section;
         return;
     }
     f->stored = true;
@@ -3667,7 +3667,7 @@ static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
 
 // Notes what an argument needs before the loop is written: variables that are
 // local, numbers that must be stored, constants that must be in the array.
-static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
+static void adx_roll_access(const adx_instance *s, int which, uint32_t section)
 {
     adx_rolled *r = s->k->rolled;
     const adx_roll_read a = adx_access_of(s->k, s->leaf, which, s->b);
@@ -3675,18 +3675,19 @@ static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
     if (a.way == ADX_ROLL_local || a.way == ADX_ROLL_carried)
         r->leaf[a.leaf].local = true;
     if (a.way == ADX_ROLL_same)
-        adx_note_use(s->k, a.number, part, false);
+        adx_note_use(s->k, a.number, section, false);
     if (a.way == ADX_ROLL_carried) {
         adx_roll_box begin = *s->b;
         begin.high[begin.depth - 1] = begin.low[begin.depth - 1] + 1;
-        adx_roll_access(&(adx_instance){ s->k, s->leaf, &begin }, which, part);
+        adx_roll_access(&(adx_instance){ s->k, s->leaf, &begin }, which,
+                        section);
     }
     memcpy(t, s->b->low, sizeof t);
     if (a.way == ADX_ROLL_array)
         do {
             uint32_t x = adx_read_at(s->k, adx_entry_at(s->leaf, t), which);
             adx_note_constant(s->k, x);
-            adx_note_use(s->k, x, part, true);
+            adx_note_use(s->k, x, section, true);
         } while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
 }
 
@@ -3752,12 +3753,12 @@ static void adx_say_walks(adx_writing *k, uint32_t item, const adx_roll_box *b)
 }
 
 static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                          uint32_t part, bool notes);
+                          uint32_t section, bool notes);
 
 // Does the items of a loop's body in their order: inner loops, and its own
 // statements.
 static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                        uint32_t part, bool notes)
+                        uint32_t section, bool notes)
 {
     adx_rolled *r = k->rolled;
     for (uint32_t i = 0; i < r->item[item].items; i++) {
@@ -3765,18 +3766,18 @@ static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
         const adx_looped *f = &r->leaf[r->item[child].leaf];
         const adx_instance s = { k, f, b };
         if (r->item[child].count > 1)
-            adx_roll_loop(k, child, b, part, notes);
+            adx_roll_loop(k, child, b, section, notes);
         else if (!notes)
             adx_say_leaf(&s);
         else
             for (int a = 0; a < adx_reads_of(k, f); a++)
-                adx_roll_access(&s, a, part);
+                adx_roll_access(&s, a, section);
     }
 }
 
 // Writes a loop, piece by piece between its cuts; or only notes what it reads.
 static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                          uint32_t part, bool notes)
+                          uint32_t section, bool notes)
 {
     adx_text *t = k->text;
     const uint32_t level = b->depth;
@@ -3790,7 +3791,7 @@ static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
                                        : k->rolled->item[item].count;
         bool once = piece.high[level] - piece.low[level] == 1;
         if (notes) {
-            adx_do_body(k, item, &piece, part, true);
+            adx_do_body(k, item, &piece, section, true);
             continue;
         }
         adx_say_margin(k, level);
@@ -3811,7 +3812,7 @@ static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
                     (unsigned long)piece.low[level], name,
                     (unsigned long)piece.high[level], name);
         }
-        adx_do_body(k, item, &piece, part, false);
+        adx_do_body(k, item, &piece, section, false);
         if (!once) {
             adx_say_carried(k, item, &piece, false);
             adx_say_margin(k, level);
@@ -3825,41 +3826,41 @@ static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
 /* --- the whole program --------------------------------------------------- */
 
 // Which C function each item is in; outputs are in the last one.
-static void adx_find_parts(adx_writing *k)
+static void adx_find_sections(adx_writing *k)
 {
     adx_rolled *r = k->rolled;
     size_t text = 0;
-    uint32_t part = 0;
-    memset(k->part, 0, k->p->numbers * sizeof *k->part);
+    uint32_t section = 0;
+    memset(k->section, 0, k->p->numbers * sizeof *k->section);
     for (size_t i = 0; i < r->roots; i++) {
         const adx_item *s = &r->item[r->root[i]];
         if (s->first < r->nodes) {
             if (text > 0 && text + s->text > k->split) {
-                part++;
+                section++;
                 text = 0;
             }
             text += s->text;
         }
-        r->part_of[i] = part;
+        r->section_of[i] = section;
         if (s->count == 1 && s->first < r->nodes
             && adx_node_at(k, s->first)->op != ADX_OP_guard)
-            k->part[adx_node_at(k, s->first)->r] = part;
+            k->section[adx_node_at(k, s->first)->r] = section;
     }
-    k->parts = part + 1;
-    for (size_t i = 0; part > 0 && i < r->roots; i++)
+    k->sections = section + 1;
+    for (size_t i = 0; section > 0 && i < r->roots; i++)
         if (r->item[r->root[i]].first >= r->nodes)
-            r->part_of[i] = part + 1;
+            r->section_of[i] = section + 1;
 }
 
 typedef struct adx_root_reads {
     adx_writing *k;
-    uint32_t part;
+    uint32_t section;
 } adx_root_reads;
 
 static void adx_note_root_read(void *user, uint32_t x)
 {
     const adx_root_reads *s = (const adx_root_reads *)user;
-    adx_note_use(s->k, x, s->part, false);
+    adx_note_use(s->k, x, s->section, false);
 }
 
 // Notes what the items of the file need, before any of them is written.
@@ -3869,9 +3870,9 @@ static void adx_note_roots(adx_writing *k)
     static const adx_roll_box none;
     for (size_t i = 0; i < r->roots; i++) {
         const adx_item *s = &r->item[r->root[i]];
-        adx_root_reads reads = { k, r->part_of[i] };
+        adx_root_reads reads = { k, r->section_of[i] };
         if (s->count > 1)
-            adx_roll_loop(k, r->root[i], &none, r->part_of[i], true);
+            adx_roll_loop(k, r->root[i], &none, r->section_of[i], true);
         else if (s->first < r->nodes)
             adx_visit_reads(k->p, adx_node_at(k, s->first),
                             adx_note_root_read, &reads);
@@ -3940,14 +3941,14 @@ static bool adx_begin_loops(adx_writing *k, adx_program *q, bool by_levels)
     if (r == NULL || r->loops == 0) {
         adx_free_rolled(q->memory, r);
         if (nodes != NULL)
-            adx_part_equal(q, nodes, k->used);
+            adx_split_equal(q, nodes, k->used);
         return !failed && nodes != NULL;
     }
     k->rolled = r;
     r->was = nodes;
     memset(k->stored, 0, q->numbers * sizeof *k->stored);
     memset(k->place, 0, q->numbers * sizeof *k->place);
-    adx_find_parts(k);
+    adx_find_sections(k);
     adx_note_roots(k);
     adx_find_loop_places(k);
     return true;
@@ -3978,20 +3979,20 @@ static void adx_say_straight_output(adx_writing *k, uint32_t entry)
     adx_say(k->text, ";\n");
 }
 
-// Writes the nodes of a part, or the outputs; parts come in their order.
-static void adx_say_roots(adx_writing *k, size_t part, bool outputs)
+// Writes the nodes of a section, or the outputs; sections come in their order.
+static void adx_say_roots(adx_writing *k, size_t section, bool outputs)
 {
     adx_rolled *r = k->rolled;
     static const adx_roll_box none;
-    if (part == 0 && !outputs)
+    if (section == 0 && !outputs)
         r->next = 0;
     for (; r->next < r->roots; r->next++) {
         const adx_item *s = &r->item[r->root[r->next]];
         if ((s->first >= r->nodes) != outputs
-            || (!outputs && r->part_of[r->next] != part))
+            || (!outputs && r->section_of[r->next] != section))
             return;
         if (s->count > 1)
-            adx_roll_loop(k, r->root[r->next], &none, (uint32_t)part, false);
+            adx_roll_loop(k, r->root[r->next], &none, (uint32_t)section, false);
         else if (outputs)
             adx_say_straight_output(k, s->first);
         else if (adx_node_at(k, s->first)->op == ADX_OP_guard)
@@ -4223,7 +4224,7 @@ ADX_SELDOM_END
  *           code/api code/text code/layout code/statements code/matrix
  *           code/loops
  *   offers  adx_say_array adx_say_passed adx_say_inputs adx_say_unused
- *           adx_say_loads adx_say_nodes adx_say_part adx_say_results
+ *           adx_say_loads adx_say_nodes adx_say_section adx_say_results
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -4352,15 +4353,15 @@ static void adx_say_rows(adx_writing *k, const adx_row_loop *r)
     adx_say_where(k, r, ADX_AFTER);
 }
 
-// Writes the nodes of the next part of the program; part 0 is the first. A row
-// loop counts as one node.
-static void adx_say_nodes(adx_writing *k, size_t part)
+// Writes the nodes of the next section of the program; section 0 is the first.
+// A row loop counts as one node.
+static void adx_say_nodes(adx_writing *k, size_t section)
 {
     const adx_program *p = k->p;
     adx_row_loop rows;
-    size_t i = part == 0 ? 0 : k->next;
+    size_t i = section == 0 ? 0 : k->next;
     if (k->rolled != NULL) {
-        adx_say_roots(k, part, false);
+        adx_say_roots(k, section, false);
         return;
     }
     for (size_t count = 0; i < p->nodes && count < k->split; i++) {
@@ -4378,19 +4379,19 @@ static void adx_say_nodes(adx_writing *k, size_t part)
     k->next = i;
 }
 
-// A C function that makes a part of the program.
-static void adx_say_part(adx_writing *k, size_t part)
+// A C function that makes a section of the program.
+static void adx_say_section(adx_writing *k, size_t section)
 {
     adx_say(k->text, "static %sint %s_%s_%lu(",
             k->text->dialect == ADREV_CUDA ? "__device__ " : "",
-            k->text->name, k->what, (unsigned long)part);
+            k->text->name, k->what, (unsigned long)section);
     adx_say_inputs(k, true);
     adx_say_array(k->text, "work", false);
     adx_say(k->text, ")\n{\n");
     adx_say_unused(k);
-    if (part == 0)
+    if (section == 0)
         adx_say_loads(k);
-    adx_say_nodes(k, part);
+    adx_say_nodes(k, section);
     adx_say(k->text, "    return 0;\n}\n\n");
 }
 
@@ -4481,7 +4482,7 @@ static void adx_say_results(adx_writing *k)
     const adx_results *results = k->results;
     size_t at = 0;
     if (k->rolled != NULL) {
-        adx_say_roots(k, k->parts, true);
+        adx_say_roots(k, k->sections, true);
         return;
     }
     for (size_t a = 0; a < 2; a++)
@@ -4526,7 +4527,7 @@ ADX_SELDOM_BEGIN
 // that reads what has just been written has to wait for it.
 static bool adx_has_check(const adx_writing *k)
 {
-    return k->text->loaded && k->p->manys == 0 && k->parts == 1
+    return k->text->loaded && k->p->manys == 0 && k->sections == 1
         && k->rolled == NULL && k->p->outputs > 0
         && k->p->outputs <= ADX_CHECKED_MOST;
 }
@@ -4655,8 +4656,8 @@ static void adx_say_tables(adx_writing *k)
     bool muted = t->muted;
     t->muted = true;
     t->tables = ADX_TABLES_ONLY;
-    for (size_t part = 0; part < k->parts; part++)
-        adx_say_nodes(k, part);
+    for (size_t section = 0; section < k->sections; section++)
+        adx_say_nodes(k, section);
     adx_say_results(k);
     t->tables = ADX_TABLES_DONE;
     t->muted = muted;
@@ -4762,9 +4763,9 @@ static void adx_say_results_unused(adx_writing *k)
 // The body of a function whose nodes are in functions of their own.
 static void adx_say_calls(adx_writing *k)
 {
-    for (size_t part = 0; part < k->parts; part++) {
+    for (size_t section = 0; section < k->sections; section++) {
         adx_say(k->text, "    left = %s_%s_%lu(", k->text->name, k->what,
-                (unsigned long)part);
+                (unsigned long)section);
         adx_say_inputs(k, false);
         adx_say_passed(k->text, "work");
         adx_say(k->text, ");\n    if (left != 0) return left;\n");
@@ -4861,7 +4862,7 @@ static void adx_say_opening(adx_writing *k)
     }
     adx_say_array(t, "work", false);
     adx_say(t, ")\n{\n");
-    if (k->parts > 1)
+    if (k->sections > 1)
         adx_say(t, "    int left = 0;\n");
     if (k->tells)
         adx_say(t, "    long fault = 0;\n");
@@ -4873,11 +4874,11 @@ static void adx_say_opening(adx_writing *k)
 //
 //     the pattern of a sparse matrix
 //     the constants that its loops read
-//     its parts, if it is split
+//     its sections, if it is split
 //     #define f_value_WORK 12
 //     int f_value(const double *restrict x, ...)
 //     {
-//         loads and nodes, or calls of the parts
+//         loads and nodes, or calls of the sections
 //         a check of the results before they are written
 //         results
 //     }
@@ -4892,17 +4893,17 @@ static void adx_say_function(adx_writing *k)
 {
     adx_text *t = k->text;
     bool checks = adx_has_check(k);
-    k->tells = t->loaded && k->parts == 1 && k->p->manys > 0
+    k->tells = t->loaded && k->sections == 1 && k->p->manys > 0
             && k->p->outputs > 0;
     if (k->entries != NULL)
         adx_say_pattern(k);
     adx_say_constants(k);
     if (t->dialect != ADREV_C99)
         adx_say_tables(k);
-    for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
-        adx_say_part(k, part);
+    for (size_t i = 0; k->sections > 1 && i < k->sections; i++)
+        adx_say_section(k, i);
     adx_say_opening(k);
-    if (k->parts > 1)
+    if (k->sections > 1)
         adx_say_calls(k);
     else {
         adx_say_loads(k);
@@ -5144,7 +5145,7 @@ static bool adx_has_block(const adx_writing *k)
     for (size_t i = 0; i < k->p->nodes; i++)
         if (k->p->node[i].op == ADX_OP_guard)
             return false;
-    return k->p->manys == 0 && k->parts == 1 && k->rolled == NULL;
+    return k->p->manys == 0 && k->sections == 1 && k->rolled == NULL;
 }
 
 // What a loop keeps of a step is asked for long before it is needed. Each step
@@ -5522,7 +5523,7 @@ static size_t adx_count_text(adx_writing *k)
 static bool adx_undo_loops(adx_writing *k, adx_program *q)
 {
     if (k->rolled != NULL)
-        adx_part_equal(q, k->rolled->was, k->used);
+        adx_split_equal(q, k->rolled->was, k->used);
     if (k->rolled != NULL)
         k->rolled->was = NULL;
     adx_free_rolled(q->memory, k->rolled);

@@ -235,7 +235,7 @@ ADX_API void ad_fn_free(ad_fn *fn);
 
 // Checks whether f still does at x what was recorded: runs f there, with
 // constants on an empty tape, and compares the results. Call it at points of
-// your choice, for instance on the other sides of the branches of f.
+// your choice, for example on the other sides of the branches of f.
 //
 //   returns      ADREV_OK; ADREV_EFROZEN: results differ by more than rounding
 //                (a relative 1e-7; with float 1e-3), or are not set;
@@ -466,7 +466,7 @@ typedef struct ad_layout {
     unsigned base;              // the first index: 0 or 1
     unsigned width;             // bits of an index, which is signed: 32 or 64;
                                 // 0: 32
-    bool transposed;            // rows are columns, of J' for instance; the
+    bool transposed;            // rows are columns, of J' for example; the
                                 // triangle is that of the result
     bool diagonal;              // (i, i) has an entry for every i, 0 if the
                                 // matrix has none there
@@ -506,7 +506,7 @@ ADX_TRY ad_status ad_export_pattern(const ad_export *e, void *start, void *row,
                                     void *column);
 
 // The pattern of a matrix that a solver has already: that of a whole KKT
-// system, for instance, in which H and J are blocks. It has the form, base and
+// system, for example, in which H and J are blocks. It has the form, base and
 // width of the export. Its entries need not be sorted.
 typedef struct ad_matrix {
     size_t rows, columns, entries;
@@ -3822,7 +3822,7 @@ static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 
 // Notes that the value `id` of the tape is this number of the program. Ids that
 // are passed over have no number; they are those of inputs that f makes itself,
-// for instance.
+// for example.
 static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,
@@ -6065,12 +6065,12 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 // since it may have been given such a NaN. Returns the node at which the replay
 // stopped, or NULL.
 static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
-                                     size_t parts, const adx_given given[])
+                                     size_t gives, const adx_given given[])
 {
     const adx_node *stopped = NULL;
     for (int careful = 0; careful < 2; careful++) {
         ad_real *at = w;
-        for (size_t i = 0; i < parts; i++) {
+        for (size_t i = 0; i < gives; i++) {
             adx_copy_few(given[i].n, given[i].x, at);
             at += given[i].n;
         }
@@ -6088,13 +6088,13 @@ typedef struct adx_wanted {
     ad_real *to;
 } adx_wanted;
 
-ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
+ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t gives,
                                  const adx_given given[], ad_real *y,
                                  ad_real *J, ad_real *work)
 {
     return J != NULL ? c->call_matrix(given[0].x, y, J, work)
-         : parts == 1 ? c->call_x(given[0].x, y, work)
-         : parts == 2 ? c->call_xv(given[0].x, given[1].x, y, work)
+         : gives == 1 ? c->call_x(given[0].x, y, work)
+         : gives == 2 ? c->call_xv(given[0].x, given[1].x, y, work)
          : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
 }
 
@@ -6123,14 +6123,14 @@ ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
 
 // Whether every result has an array, which overlaps no argument and no other
 // result.
-ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
+ADX_INLINE bool adx_is_apart(size_t gives, const adx_given given[],
                              size_t wants, const adx_wanted wanted[])
 {
     if (wants == 2 && adx_overlap(wanted[0].to, wanted[0].n,
                                   wanted[1].to, wanted[1].n))
         return false;
     for (size_t k = 0; k < wants; k++)
-        for (size_t i = 0; i < parts; i++)
+        for (size_t i = 0; i < gives; i++)
             if (wanted[k].to == NULL
                 || adx_overlap(wanted[k].to, wanted[k].n, given[i].x,
                                given[i].n))
@@ -6181,7 +6181,7 @@ static void adx_end_evaluation(adx_evaluation *e)
 
 // Evaluates at one point by a replay, and writes the results if no guard and no
 // node failed.
-static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
+static ad_status adx_replay_point(adx_evaluation *e, size_t gives,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])
 {
@@ -6190,7 +6190,7 @@ static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
         return status;
     const adx_machine *m = e->machine;
     const ad_real *w = e->work->w;
-    const adx_node *stopped = adx_run_point(m, e->work->w, parts, given);
+    const adx_node *stopped = adx_run_point(m, e->work->w, gives, given);
     for (size_t k = 0; stopped == NULL && k < wants; k++)
         for (size_t i = 0; wanted[k].to != NULL && i < wanted[k].n; i++)
             wanted[k].to[i] = w[m->output[wanted[k].from + i]];
@@ -6213,7 +6213,7 @@ static bool adx_all_wanted_finite(size_t wants, const adx_wanted wanted[])
 // not check its results itself, it may write some that are not finite, and a
 // replay must then overwrite them. So the memory of the replay is taken first.
 // *again: a replay must follow.
-static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
+static ad_status adx_code_in_place(adx_evaluation *e, size_t gives,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
 {
@@ -6224,7 +6224,7 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
     ad_real few[256];           // spares two exchanges
     if (c->work > 256 && !adx_take_room(e, 0))
         return ADREV_ENOMEM;
-    int left = adx_call_compiled(c, parts, given, wanted[0].to,
+    int left = adx_call_compiled(c, gives, given, wanted[0].to,
                                  wants == 2 ? wanted[1].to : NULL,
                                  e->room == NULL ? few : e->room->w);
     *again = left < 0
@@ -6235,7 +6235,7 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
 
 // Runs machine code whose results are copied to their places when all of them
 // are good.
-static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
+static ad_status adx_code_and_copy(adx_evaluation *e, size_t gives,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
 {
@@ -6244,7 +6244,7 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     if (!adx_take_room(e, results))
         return ADREV_ENOMEM;
     ad_real *r = e->room->w;
-    int left = adx_call_compiled(c, parts, given, r,
+    int left = adx_call_compiled(c, gives, given, r,
                                  wants == 2 ? r + wanted[0].n : NULL,
                                  r + results);
     *again = left < 0
@@ -6262,7 +6262,7 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
 
 // Runs machine code, if there is any. *again: a replay must do the evaluation
 // instead. replays: this kind of program can be replayed.
-static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
+static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t gives,
                               const adx_given given[], size_t wants,
                               const adx_wanted wanted[], bool *again)
 {
@@ -6271,23 +6271,23 @@ static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
     if (!adx_has_code(c))
         return ADREV_OK;
     bool many = replays && adx_count_wanted(wants, wanted) >= ADX_COPIES_MOST;
-    return (c->checks || many) && adx_is_apart(parts, given, wants, wanted)
-         ? adx_code_in_place(e, parts, given, wants, wanted, again)
-         : adx_code_and_copy(e, parts, given, wants, wanted, again);
+    return (c->checks || many) && adx_is_apart(gives, given, wants, wanted)
+         ? adx_code_in_place(e, gives, given, wants, wanted, again)
+         : adx_code_and_copy(e, gives, given, wants, wanted, again);
 }
 
 // The whole of an evaluation: machine code, and a replay if that asks for it.
 ADX_NOINLINE static ad_status
-adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
+adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t gives,
                        const adx_given given[], size_t wants,
                        const adx_wanted wanted[])
 {
     adx_evaluation e = { .fn = fn, .kind = kind };
     bool again;
-    ad_status status = adx_run_code(&e, true, parts, given, wants, wanted,
+    ad_status status = adx_run_code(&e, true, gives, given, wants, wanted,
                                     &again);
     if (status == ADREV_OK && again)
-        status = adx_replay_point(&e, parts, given, wants, wanted);
+        status = adx_replay_point(&e, gives, given, wants, wanted);
     adx_end_evaluation(&e);
     return status;
 }
@@ -6297,26 +6297,26 @@ adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
 // Does one evaluation. Machine code that checks its results itself and needs
 // hardly any memory is called right here, since anything more would take as
 // long as a small function does. (bench: rotquat, compiled, 0.65.)
-ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
+ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t gives,
                                      const adx_given given[], size_t wants,
                                      const adx_wanted wanted[])
 {
     ad_real work[ADX_WORK_AT_ONCE];
     if (fn == NULL)
         return ADREV_ESHAPE;
-    for (size_t i = 0; i < parts; i++)
+    for (size_t i = 0; i < gives; i++)
         if (given[i].x == NULL && given[i].n > 0)
             return ADREV_ESHAPE;
     const adx_compiled *c = &fn->compiled[kind];
     if (c->checks && c->work <= ADX_WORK_AT_ONCE
-        && adx_is_apart(parts, given, wants, wanted)) {
-        int left = adx_call_compiled(c, parts, given, wanted[0].to,
+        && adx_is_apart(gives, given, wants, wanted)) {
+        int left = adx_call_compiled(c, gives, given, wanted[0].to,
                                      wants == 2 ? wanted[1].to : NULL, work);
         if (left >= 0)
             return left == 0 ? ADREV_OK
                              : adx_flip_guard(fn, (uint32_t)left - 1);
     }
-    return adx_evaluate_with_care(fn, kind, parts, given, wants, wanted);
+    return adx_evaluate_with_care(fn, kind, gives, given, wants, wanted);
 }
 
 /* --- one point after another --------------------------------------------- */
@@ -6336,20 +6336,20 @@ ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
 // Evaluates at the next point. The wanted results must be the first outputs,
 // and must not overlap arguments. False: the evaluation failed, and some
 // results may have been written.
-ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
+ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t gives,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])
 {
     const adx_compiled *c = &e->fn->compiled[e->kind];
     if (e->room == NULL)
-        return adx_replay_point(e, parts, given, wants, wanted) == ADREV_OK;
-    int left = adx_call_compiled(c, parts, given, wanted[0].to,
+        return adx_replay_point(e, gives, given, wants, wanted) == ADREV_OK;
+    int left = adx_call_compiled(c, gives, given, wanted[0].to,
                                  wants == 2 ? wanted[1].to : NULL, e->room->w);
     if (left == 0
         && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
         return true;
     return left <= 0
-        && adx_replay_point(e, parts, given, wants, wanted) == ADREV_OK;
+        && adx_replay_point(e, gives, given, wants, wanted) == ADREV_OK;
 }
 
 /* --- values and derivatives ----------------------------------------------- */
@@ -6542,7 +6542,7 @@ static size_t adx_lanes_for(const adx_machine *m, size_t n)
 typedef struct adx_directions {
     ad_fn *fn;
     adx_kind kind;
-    size_t parts;
+    size_t gives;               // given arrays
     adx_given given[3];         // x NULL: the direction
     size_t n;                   // directions
     size_t results;             // of each direction
@@ -6553,7 +6553,7 @@ typedef struct adx_directions {
 static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
                            size_t first)
 {
-    for (size_t k = 0; k < d->parts; k++)
+    for (size_t k = 0; k < d->gives; k++)
         for (size_t i = 0; i < d->given[k].n; i++, w += lanes) {
             const ad_real *x = d->given[k].x;
             ad_real same = x == NULL ? 0 : x[i];
@@ -9198,13 +9198,13 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
 
 // Computes the entries by machine code. *again: there is none, or a replay must
 // do it instead; see adx_run_code.
-static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
+static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t gives,
                                 const adx_given given[], size_t entries,
                                 ad_real value[], bool *again)
 {
     const adx_wanted wanted[] = { { 0, entries, value } };
     adx_evaluation e = { .fn = fn, .kind = kind };
-    ad_status status = adx_run_code(&e, false, parts, given, 1, wanted, again);
+    ad_status status = adx_run_code(&e, false, gives, given, 1, wanted, again);
     adx_end_evaluation(&e);
     return status;
 }

@@ -5771,7 +5771,7 @@ ADX_SELDOM_END
  *           tensor/open
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM
- *           ADX_VALUE_OPERATION ADX_VALUE_PARTIAL ADX_VALUE_SECOND
+ *           ADX_VALUE_APPLICATION ADX_VALUE_PARTIAL ADX_VALUE_SECOND
  *           ADX_VALUE_MOST ADX_VALUE_SIZE adx_tensor_second adx_tensor_value
  *           adx_new_value adx_lay_out adx_finish_value adx_new_tensor_term
  *           adx_add_factor adx_add_least adx_place_form adx_covering
@@ -5812,7 +5812,7 @@ typedef enum adx_value_kind {
     ADX_VALUE_TANGENT_IN,
     ADX_VALUE_WEIGHT,
     ADX_VALUE_SUM,              // of terms
-    ADX_VALUE_OPERATION,        // op of the factors of one term
+    ADX_VALUE_APPLICATION,      // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
     ADX_VALUE_MOST,             // the largest, or least, factor of all points;
@@ -8489,20 +8489,21 @@ static bool adx_find_path(adx_arena *a, adx_product_path *p)
 ADX_SELDOM_END
 
 /* === tensor/values ========================================================
- * Values that hold parts of expressions: which variables a part mentions, the
- * set in which it is computed, how it is read, and whether it is written at all
- * points of that set. A part has only those indices that it mentions, so it is
- * computed once for all points that differ in others.
+ * Unnamed values, which hold what stands inside an expression: which variables
+ * that mentions, the set in which it is computed, how it is read, and whether
+ * it is written at all points of that set. The value has only those indices
+ * that are mentioned, so it is computed once for all points that differ in
+ * others.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/lower
- *   offers  adx_target adx_mention adx_new_part adx_set_of_part adx_read_part
- *           adx_dims_of adx_covers adx_is_everywhere_in
+ *   offers  adx_target adx_mention adx_new_unnamed adx_set_of_unnamed
+ *           adx_read_unnamed adx_dims_of adx_covers adx_is_everywhere_in
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-// Where a part of an expression goes: numbers of a value, by rows of sets.
+// Where an expression goes: numbers of a value, by rows of sets.
 typedef struct adx_target {
     uint32_t value;
     uint32_t out;
@@ -8544,7 +8545,7 @@ static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
         adx_mention(k, s, c, var);
 }
 
-/* --- values for parts ---------------------------------------------------- */
+/* --- unnamed values ------------------------------------------------------ */
 
 // Finds variables whose values follow from those of others by a map: memory
 // need not have room for all of their values.
@@ -8568,7 +8569,8 @@ static void adx_find_determined(const adx_set *s, bool determined[])
 
 // Makes a value with a number for each point of a set, which is simplified.
 // Rows for its indices are added to the set.
-static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
+static adx_target adx_new_unnamed(adx_lowering *k, adx_value_kind kind,
+                                  adx_set *s)
 {
     adx_arena *a = &k->t->arena;
     bool *determined = ADX_GET(a, s->width, bool);
@@ -8582,12 +8584,12 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
     to.value = adx_new_value(k->t, kind, dims);
     dims = 0;
     for (uint32_t v = s->open; v < s->vars && adx_is_lowering(k); v++) {
-        adx_tensor_value *part = &k->t->program->value[to.value];
+        adx_tensor_value *new = &k->t->program->value[to.value];
         if (s->gone[v] || determined[v])
             continue;
-        part->low[dims] = s->low[v];
-        part->extent[dims] = s->high[v] - s->low[v] + 1;
-        adx_range_of_var(k->t, &part->range, dims++, s, v);
+        new->low[dims] = s->low[v];
+        new->extent[dims] = s->high[v] - s->low[v] + 1;
+        adx_range_of_var(k->t, &new->range, dims++, s, v);
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r != UINT32_MAX)
             adx_form_of(s, r)[1 + v] = 1;
@@ -8597,10 +8599,10 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
     return to;
 }
 
-// Returns the set in which a part is computed: without variables that it does
-// not mention, if that is exact. Both have the same variables.
-static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
-                                const uint32_t node[], uint32_t nodes)
+// Returns the set in which an expression is computed: without variables that it
+// does not mention, if that is exact. Both have the same variables.
+static adx_set *adx_set_of_unnamed(adx_lowering *k, adx_set *s,
+                                   const uint32_t node[], uint32_t nodes)
 {
     adx_simplify_set(s);
     adx_set *c = adx_copy_set(s);
@@ -8612,17 +8614,18 @@ static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
     return adx_project(c, keep) && c->vars == s->vars ? c : adx_copy_set(s);
 }
 
-// Returns the number of a part at the points of s: rows of the same variables.
-static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
-                                uint32_t dims)
+// Returns the number of an unnamed value at the points of s: rows of the same
+// variables.
+static adx_access adx_read_unnamed(adx_set *s, const adx_set *of,
+                                   adx_target unnamed, uint32_t dims)
 {
-    adx_access to = { part.value, s->rows };
+    adx_access to = { unnamed.value, s->rows };
     for (uint32_t i = 0; i < dims; i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r == UINT32_MAX)
             break;
         for (uint32_t v = 0; v <= s->vars && v <= of->vars; v++)
-            adx_form_of(s, r)[v] = adx_form_of(of, part.out + i)[v];
+            adx_form_of(s, r)[v] = adx_form_of(of, unnamed.out + i)[v];
     }
     return to;
 }
@@ -8683,11 +8686,11 @@ static bool adx_covers(const adx_set *set, const adx_set *s)
     return same;
 }
 
-// Whether a part is written at all points of the set that it is made in.
-static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
+// Whether a value is written at all points of the set that it is made in.
+static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t value,
                                  const adx_set *of)
 {
-    const adx_tensor_value *v = &k->t->program->value[part];
+    const adx_tensor_value *v = &k->t->program->value[value];
     bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
         all = adx_covers(v->term[i].set, of);
@@ -8697,11 +8700,11 @@ static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
 ADX_SELDOM_END
 
 /* === tensor/formulas ========================================================
- * From expressions to terms: reads, products, functions, and the values that
- * hold parts of an expression. A formula is lowered from its root down: sums
- * and brackets add terms to the value at hand, with the points of the brackets'
- * conditions; a product is a term of its factors, of which those that are no
- * reads are values of their own; a function is a value of its arguments.
+ * From expressions to terms: reads, products, functions, and unnamed values. A
+ * formula is lowered from its root down: sums and brackets add terms to the
+ * value at hand, with the points of the brackets' conditions; a product is a
+ * term of its factors, of which those that are no reads are unnamed values; a
+ * function is an unnamed value of its arguments.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/splits
@@ -8714,9 +8717,9 @@ ADX_SELDOM_BEGIN
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times);
 
-// Returns the parts of a set where a condition is true; node 0: all of it.
-static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
-                                          uint32_t node)
+// Returns the pieces of a set where a condition is true; node 0: all of it.
+static const adx_set_pieces *adx_sets_where(adx_lowering *k, adx_set *s,
+                                            uint32_t node)
 {
     if (node != 0)
         return adx_set_where(k, s, node);
@@ -8726,7 +8729,7 @@ static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
     return all;
 }
 
-/* --- values for parts ---------------------------------------------------- */
+/* --- unnamed values ------------------------------------------------------ */
 
 static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
                            uint32_t node);
@@ -8734,53 +8737,54 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// Makes a product of expressions a value; fixed: without a derivative. *all:
-// whether it is written at all points of its set; may be NULL.
-static adx_access adx_make_part(adx_lowering *k, adx_set *s,
-                                const uint32_t node[], uint32_t nodes,
-                                bool fixed, bool *all)
+// Makes a product of expressions an unnamed value; fixed: without a derivative.
+// *all: whether it is written at all points of its set; may be NULL.
+static adx_access adx_make_unnamed(adx_lowering *k, adx_set *s,
+                                   const uint32_t node[], uint32_t nodes,
+                                   bool fixed, bool *all)
 {
     const adx_access none = { 0, 0 };
-    adx_set *c = adx_set_of_part(k, s, node, nodes);
+    adx_set *c = adx_set_of_unnamed(k, s, node, nodes);
     if (c == NULL)
         return none;
-    adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
+    adx_target unnamed = adx_new_unnamed(k, ADX_VALUE_SUM, c);
     if (!adx_is_lowering(k))
         return none;
     adx_set *reading = adx_copy_set(c);     // rows of the indices
     if (reading == NULL)
         return none;
     if (nodes == 1)
-        adx_lower_into(k, part, c, node[0]);
+        adx_lower_into(k, unnamed, c, node[0]);
     else
-        adx_lower_factors(k, part, c, node, nodes, 1);
+        adx_lower_factors(k, unnamed, c, node, nodes, 1);
     if (!adx_is_lowering(k))
         return none;
-    k->t->program->value[part.value].fixed = fixed;
+    k->t->program->value[unnamed.value].fixed = fixed;
     if (all != NULL)
-        *all = adx_is_everywhere_in(k, part.value, reading);
-    part.value = adx_complete_value(k->t, part.value);
-    return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
+        *all = adx_is_everywhere_in(k, unnamed.value, reading);
+    unnamed.value = adx_complete_value(k->t, unnamed.value);
+    return adx_read_unnamed(s, reading, unnamed, adx_dims_of(k, unnamed.value));
 }
 
-// Makes a part that is read at all points of s, also where it is 0.
-static adx_access adx_part_of(adx_lowering *k, adx_set *s,
-                              const uint32_t node[], uint32_t nodes, bool fixed)
+// Makes one that is read at all points of s, also where it is 0.
+static adx_access adx_unnamed_of(adx_lowering *k, adx_set *s,
+                                 const uint32_t node[], uint32_t nodes,
+                                 bool fixed)
 {
-    return adx_make_part(k, s, node, nodes, fixed, NULL);
+    return adx_make_unnamed(k, s, node, nodes, fixed, NULL);
 }
 
-// Makes a part that is a factor of a product. *s becomes the set of the points
-// where the part is written.
-static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
-                                  const uint32_t node[], uint32_t nodes,
-                                  bool fixed)
+// Makes one that is a factor of a product. *s becomes the set of the points
+// where the unnamed is written.
+static adx_access adx_unnamed_factor(adx_lowering *k, adx_set **s,
+                                     const uint32_t node[], uint32_t nodes,
+                                     bool fixed)
 {
     bool all = false;
-    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &all);
+    adx_access unnamed = adx_make_unnamed(k, *s, node, nodes, fixed, &all);
     if (adx_is_lowering(k) && !all)
-        adx_restrict(k->t, s, part);
-    return part;
+        adx_restrict(k->t, s, unnamed);
+    return unnamed;
 }
 
 /* --- reads --------------------------------------------------------------- */
@@ -8945,7 +8949,7 @@ static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
         && (n->count == 0 || k->t->tree.array[n->of].rank == 0
             || k->t->tree.dim[k->t->tree.array[n->of].first].relation == 0))
         return adx_read_number_at(k, s, n);
-    return adx_part_of(k, s, &node, 1, false);
+    return adx_unnamed_of(k, s, &node, 1, false);
 }
 
 /* --- products ------------------------------------------------------------ */
@@ -8998,8 +9002,8 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
         p->above[p->n++] = node;
 }
 
-// Makes a factor of a product: a number of an array, or a part. *sign: the
-// number by which the product must be multiplied.
+// Makes a factor of a product: a number of an array, or of an unnamed value.
+// *sign: the number by which the product must be multiplied.
 static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
                                   ad_real *sign)
 {
@@ -9008,7 +9012,7 @@ static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
     *sign = 1;
     return adx_is_open_size(k, f) ? adx_size_number(k, f)
          : f->kind == ADX_TREE_READ ? adx_factor_read(k, s, f, sign)
-         : adx_factor_part(k, s, detach ? &f->child : &node, 1, detach);
+         : adx_unnamed_factor(k, s, detach ? &f->child : &node, 1, detach);
 }
 
 // Makes several factors of a product. A factor that stands there twice is made
@@ -9024,15 +9028,16 @@ static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
     }
 }
 
-// Takes the factors of a product: reads, or parts. *s becomes the set of the
-// points where none of them is 0 for want of being written.
+// Takes the factors of a product: reads of arrays or of unnamed values. *s
+// becomes the set of the points where none of them is 0 for want of being
+// written.
 static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
                                  const uint32_t node[], uint32_t nodes,
                                  ad_real *times, adx_access factor[])
 {
     uint32_t before = nodes > 2;        // all but the last one first
     if (before) {
-        factor[0] = adx_factor_part(k, s, node, nodes - 1, false);
+        factor[0] = adx_unnamed_factor(k, s, node, nodes - 1, false);
         node += nodes - 1;
         nodes = 1;
     }
@@ -9142,7 +9147,7 @@ static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
     return to;
 }
 
-// Adds rows for the indices of a part that has these variables. Returns the
+// Adds rows for the indices of a value that has these variables. Returns the
 // first one.
 static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 {
@@ -9197,13 +9202,13 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
     adx_set *s = adx_set_of_vars(p->set, at);
     if (all == NULL || s == NULL)
         return none;
-    adx_target part = adx_new_part(p->k, ADX_VALUE_SUM, all);
-    part.out = adx_rows_of_vars(s, after);
-    adx_add_pair(p, part, s, x, y, 1);
+    adx_target unnamed = adx_new_unnamed(p->k, ADX_VALUE_SUM, all);
+    unnamed.out = adx_rows_of_vars(s, after);
+    adx_add_pair(p, unnamed, s, x, y, 1);
     if (!adx_is_lowering(p->k))
         return none;
-    part.value = adx_complete_value(p->k->t, part.value);
-    const adx_access to = { part.value, adx_rows_of_vars(p->set, after) };
+    unnamed.value = adx_complete_value(p->k->t, unnamed.value);
+    const adx_access to = { unnamed.value, adx_rows_of_vars(p->set, after) };
     return to;
 }
 
@@ -9233,7 +9238,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
     return true;
 }
 
-// A product without a quotient. If one factor is 0 at some points, the parts
+// A product without a quotient. If one factor is 0 at some points, those
 // before it need not be computed there: so all are made again, for fewer
 // points. (What was made first is needed by nobody.)
 static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
@@ -9267,21 +9272,22 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
 
 // Returns a quotient: a product divided by another. Where the numerator is 0
 // for want of being written, there is no division.
-static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
-                                    const adx_product_list *p, ad_real *times)
+static adx_access adx_unnamed_quotient(adx_lowering *k, adx_set **s,
+                                       const adx_product_list *p,
+                                       ad_real *times)
 {
     const adx_access none = { 0, 0 };
     uint32_t all[2 * ADX_FACTORS_MOST];
     memcpy(all, p->above, p->n * sizeof *all);
     memcpy(all + p->n, p->below, p->m * sizeof *all);
-    adx_set *c = adx_set_of_part(k, *s, all, p->n + p->m);
+    adx_set *c = adx_set_of_unnamed(k, *s, all, p->n + p->m);
     if (c == NULL)
         return none;
-    adx_target part = adx_new_part(k, ADX_VALUE_OPERATION, c);
+    adx_target unnamed = adx_new_unnamed(k, ADX_VALUE_APPLICATION, c);
     adx_set *reading = adx_copy_set(c);
     if (reading == NULL || !adx_is_lowering(k))
         return none;
-    k->t->program->value[part.value].op = ADREV_OP_div;
+    k->t->program->value[unnamed.value].op = ADREV_OP_div;
     bool read = p->n == 1
              && adx_node_of(k, p->above[0])->kind == ADX_TREE_READ;
     const adx_access constant = {
@@ -9290,23 +9296,23 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
     *times = p->n == 0 ? 1 : *times;
     adx_access x = p->n == 0 ? constant
         : read ? adx_factor_read(k, &c, adx_node_of(k, p->above[0]), times)
-        : adx_factor_part(k, &c, p->above, p->n, false);
+        : adx_unnamed_factor(k, &c, p->above, p->n, false);
     adx_access y = !adx_is_lowering(k) ? none
         : p->m == 1 ? adx_argument_of(k, c, p->below[0])
-                    : adx_part_of(k, c, p->below, p->m, false);
+                    : adx_unnamed_of(k, c, p->below, p->m, false);
     if (!adx_is_lowering(k))
         return none;
     adx_simplify_set(c);
     if (!c->empty) {
-        adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c,
-                                                    part.out, 1);
+        adx_tensor_term *term = adx_new_tensor_term(k->t, unnamed.value, c,
+                                                    unnamed.out, 1);
         adx_add_factor(term, x);
         adx_add_factor(term, y);
     }
-    bool everywhere = adx_is_everywhere_in(k, part.value, reading);
-    part.value = adx_complete_value(k->t, part.value);
-    adx_access to = adx_read_part(*s, reading, part,
-                                  adx_dims_of(k, part.value));
+    bool everywhere = adx_is_everywhere_in(k, unnamed.value, reading);
+    unnamed.value = adx_complete_value(k->t, unnamed.value);
+    adx_access to = adx_read_unnamed(*s, reading, unnamed,
+                                     adx_dims_of(k, unnamed.value));
     if (!everywhere)
         adx_restrict(k->t, s, to);
     return to;
@@ -9321,7 +9327,7 @@ static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
     ad_real times = p->k;
     if (c == NULL)
         return;
-    adx_access q = adx_quotient_part(k, &c, p, &times);
+    adx_access q = adx_unnamed_quotient(k, &c, p, &times);
     if (!adx_is_lowering(k))
         return;
     adx_simplify_set(c);
@@ -9331,7 +9337,7 @@ static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
 }
 
 // Whether terms of an expression of this kind can be terms of the value that it
-// is a part of.
+// stands in.
 static bool adx_is_additive(adx_tree_kind kind)
 {
     return kind == ADX_TREE_ADD || kind == ADX_TREE_SUM
@@ -9388,7 +9394,7 @@ static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     if (sum)
         adx_bind_indices(k, c, n->first, n->count);
-    const adx_set_pieces *pieces = adx_parts_of(k, c, n->condition);
+    const adx_set_pieces *pieces = adx_sets_where(k, c, n->condition);
     for (uint32_t i = 0; pieces != NULL && i < pieces->n; i++)
         adx_lower_sum(k, to, pieces->set[i], n->child, times);
     if (sum)
@@ -9397,7 +9403,7 @@ static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- functions and extremes ---------------------------------------------- */
 
-// Makes the value an operation: its number at each point is that of arguments.
+// Makes the value an application of an operation: its number at each point is that of arguments.
 static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {
@@ -9409,7 +9415,7 @@ static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
     if (!adx_is_lowering(k))
         return;
     adx_tensor_value *v = &k->t->program->value[to.value];
-    v->kind = ADX_VALUE_OPERATION;
+    v->kind = ADX_VALUE_APPLICATION;
     v->op = n->of;
     adx_simplify_set(s);
     adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, s, to.out, 1);
@@ -9426,9 +9432,9 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     k->t->program->value[to.value].op =
         n->kind == ADX_TREE_MAXIMUM ? ADREV_OP_max : ADREV_OP_min;
     adx_bind_indices(k, s, n->first, n->count);
-    // One part, so that its points have an order: the first of those that are
+    // One piece, so that its points have an order: the first of those that are
     // largest has the derivative.
-    const adx_set_pieces *pieces = adx_parts_of(k, s, n->condition);
+    const adx_set_pieces *pieces = adx_sets_where(k, s, n->condition);
     if (pieces != NULL && pieces->n > 1)
         pieces = adx_where_by_bits(k, s, n->condition);
     for (uint32_t i = 0; pieces != NULL && i < pieces->n && adx_is_lowering(k);
@@ -9443,26 +9449,26 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
-// Returns the product of two numbers at each point of a set, as a value: part
-// of a power.
-static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
-                                 adx_access y)
+// Returns the product of two numbers at each point of a set, as a value: a
+// factor of a power.
+static adx_access adx_unnamed_product(adx_lowering *k, adx_set *s, adx_access x,
+                                      adx_access y)
 {
     const adx_access none = { 0, 0 };
     adx_set *c = adx_is_lowering(k) ? adx_copy_set(s) : NULL;
     if (c == NULL)
         return none;
-    adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
+    adx_target unnamed = adx_new_unnamed(k, ADX_VALUE_SUM, c);
     if (!adx_is_lowering(k))
         return none;
-    adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out,
-                                                1);
+    adx_tensor_term *term = adx_new_tensor_term(k->t, unnamed.value, c,
+                                                unnamed.out, 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
     if (term != NULL)
         term->in_power = true;
-    part.value = adx_complete_value(k->t, part.value);
-    return adx_read_part(s, c, part, adx_dims_of(k, part.value));
+    unnamed.value = adx_complete_value(k->t, unnamed.value);
+    return adx_read_unnamed(s, c, unnamed, adx_dims_of(k, unnamed.value));
 }
 
 // Lowers x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
@@ -9475,7 +9481,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     adx_access all = { 0, 0 };
     const adx_access first = n->power < 0 ? adx_argument_of(k, s, n->child)
         : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
-        : adx_factor_part(k, &s, &n->child, 1, false);
+        : adx_unnamed_factor(k, &s, &n->child, 1, false);
     adx_access square = first;
     if (adx_is_lowering(k))
         adx_simplify_set(s);
@@ -9484,11 +9490,11 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     bool any = false;
     for (; left > 0 && adx_is_lowering(k); left >>= 1) {
         if (left & 1) {
-            all = any ? adx_times_part(k, s, all, square) : square;
+            all = any ? adx_unnamed_product(k, s, all, square) : square;
             any = true;
         }
         if (left > 1)
-            square = adx_times_part(k, s, square, square);
+            square = adx_unnamed_product(k, s, square, square);
     }
     if (!adx_is_lowering(k))
         return;
@@ -9501,7 +9507,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     else {
         const adx_access one = { adx_constant_value(k->t, 1), 0 };
         adx_tensor_value *v = &k->t->program->value[to.value];
-        v->kind = ADX_VALUE_OPERATION;
+        v->kind = ADX_VALUE_APPLICATION;
         v->op = ADREV_OP_div;
         adx_tensor_term *term =
             adx_new_tensor_term(k->t, to.value, s, to.out, 1);
@@ -9645,7 +9651,7 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t value,
     if (adx_is_plain_partial(t, value, ad_op_table()[op].partial[which], &to))
         return to;
     uint32_t one = quotient && which == 0 ? adx_constant_value(t, 1) : 0;
-    uint32_t p = adx_value_like(t, value, quotient ? ADX_VALUE_OPERATION
+    uint32_t p = adx_value_like(t, value, quotient ? ADX_VALUE_APPLICATION
                                                    : ADX_VALUE_PARTIAL);
     to.from.value = p;
     to.from.row = of.out;
@@ -9723,7 +9729,7 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
 
 // Makes the tangent of a function of its arguments: a term for each argument,
 // the partial times the tangent of the argument.
-static void adx_tangent_of_operation(ad_tensor *t, uint32_t value)
+static void adx_tangent_of_application(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     for (uint32_t i = 0; i < of.factors; i++) {
@@ -9831,8 +9837,8 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
     if (v->fixed || v->kind <= ADX_VALUE_WEIGHT)
         return;
-    if (v->kind == ADX_VALUE_OPERATION && v->terms > 0)
-        adx_tangent_of_operation(t, value);
+    if (v->kind == ADX_VALUE_APPLICATION && v->terms > 0)
+        adx_tangent_of_application(t, value);
     else if (v->kind == ADX_VALUE_PARTIAL)
         adx_tangent_of_partial(t, value);
     else if (v->kind == ADX_VALUE_MOST)
@@ -9896,9 +9902,9 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
 
 // Adds, to the adjoint of each argument of a function, the partial times the
 // adjoint of the result (above).
-static void adx_adjoint_of_operation(ad_tensor *t, uint32_t value,
-                                     const adx_tensor_term *of,
-                                     const adx_set *s, adx_access above)
+static void adx_adjoint_of_application(ad_tensor *t, uint32_t value,
+                                       const adx_tensor_term *of,
+                                       const adx_set *s, adx_access above)
 {
     uint32_t op = adx_tensor_value_at(t, value)->op;
     for (uint32_t i = 0; i < of->factors; i++) {
@@ -9935,8 +9941,8 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
         adx_set *s = adx_copy_set(of.set);
         if (s == NULL || !adx_restrict(t, &s, above) || s->empty)
             continue;
-        if (kind == ADX_VALUE_OPERATION) {
-            adx_adjoint_of_operation(t, value, &of, s, above);
+        if (kind == ADX_VALUE_APPLICATION) {
+            adx_adjoint_of_application(t, value, &of, s, above);
             continue;
         }
         if (kind == ADX_VALUE_MOST) {
@@ -12838,9 +12844,9 @@ static ad_real adx_operation_of_values(const adx_tensor_value *of,
          ? adx_partial_at(of->op, of->which, x[0], x[1], x[2], v) : v;
 }
 
-// Computes an operation along a strip.
-static void adx_operation_strip(const adx_evaluating *e, const adx_reads *r,
-                                ad_real *to, int64_t stride, int64_t n)
+// Computes an application along a strip.
+static void adx_application_strip(const adx_evaluating *e, const adx_reads *r,
+                                  ad_real *to, int64_t stride, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const ad_real a[] = { r->from[0][i * r->stride[0]],
@@ -12850,7 +12856,7 @@ static void adx_operation_strip(const adx_evaluating *e, const adx_reads *r,
     }
 }
 
-// Computes a sum, or an operation, along a strip.
+// Computes a sum, or an application, along a strip.
 ADX_INLINE void adx_run_value_strip(const adx_evaluating *e, const adx_reads *r,
                                     ad_real *to, int64_t stride, int64_t n,
                                     bool loop)
@@ -12858,10 +12864,10 @@ ADX_INLINE void adx_run_value_strip(const adx_evaluating *e, const adx_reads *r,
     if (e->value->kind == ADX_VALUE_SUM)
         adx_add_strip(e, r, to, stride, n, loop);
     else
-        adx_operation_strip(e, r, to, stride, n);
+        adx_application_strip(e, r, to, stride, n);
 }
 
-// Does a strip of a sum or of an operation.
+// Does a strip of a sum or of an application.
 static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
                           int64_t n)
 {
@@ -12953,12 +12959,13 @@ static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
         adx_scatter_by(&s, at, ADX_STRIP_ADD);
 }
 
-// Stores an operation's numbers at these places.
-static void adx_scatter_operations(const adx_evaluating *e, const adx_reads *r,
-                                   const int64_t at[], int64_t n)
+// Stores the numbers of an application at these places.
+static void adx_scatter_applications(const adx_evaluating *e,
+                                     const adx_reads *r, const int64_t at[],
+                                     int64_t n)
 {
     ad_real value[ADX_GATHER_MOST];
-    adx_operation_strip(e, r, value, 1, n);
+    adx_application_strip(e, r, value, 1, n);
     for (int64_t i = 0; i < n; i++)
         e->out[at[i]] = value[i];
 }
@@ -12982,7 +12989,7 @@ static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
     if (e->value->kind == ADX_VALUE_SUM)
         adx_scatter_sums(e, &r, at, s->n);
     else
-        adx_scatter_operations(e, &r, at, s->n);
+        adx_scatter_applications(e, &r, at, s->n);
 }
 
 // Does the range at each point along maps.
@@ -14271,7 +14278,7 @@ typedef struct adx_explainer {
     adx_writer out;             // the same
     bool *needed;               // [values]
     uint32_t *derived;          // [values] whose derivative it is, or 0
-    uint32_t *part;             // [values] number of a part without a name
+    uint32_t *unnamed;          // [values] number of an unnamed one, or 0
     ad_tensor_cost *cost;       // [steps]
     uint64_t *written;          // [steps] numbers
     int64_t *x;                 // [vars]
@@ -14340,7 +14347,7 @@ static void adx_spell_value(const adx_explainer *e, uint32_t value)
         adx_spell(e, of->tangent == value ? "'" : "~");
     } else {
         adx_spell(e, "#");
-        adx_put_natural(&e->to, e->part[value]);
+        adx_put_natural(&e->to, e->unnamed[value]);
     }
 }
 
@@ -14710,7 +14717,7 @@ static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
                               const adx_tensor_term *term)
 {
     ad_real k = term->k < 0 ? -term->k : term->k;
-    bool call = (v->kind == ADX_VALUE_OPERATION && v->op != ADREV_OP_div)
+    bool call = (v->kind == ADX_VALUE_APPLICATION && v->op != ADREV_OP_div)
              || v->kind == ADX_VALUE_PARTIAL || v->kind == ADX_VALUE_SECOND;
     if (v->kind == ADX_VALUE_SECOND)
         adx_print(&e->out, "d%z ", (size_t)v->second->by + 1);
@@ -14727,7 +14734,7 @@ static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
             break;
         }
         adx_spell(e, i == 0 ? "" : call ? ", "
-                    : v->kind == ADX_VALUE_OPERATION ? "/" : "*");
+                    : v->kind == ADX_VALUE_APPLICATION ? "/" : "*");
         adx_spell_access(e, term->factor[i]);
     }
     adx_spell(e, call ? ")" : "");
@@ -15221,14 +15228,14 @@ static bool adx_has_bits(const adx_explainer *e)
     return false;
 }
 
-// Whether a step is a part without a name, or a derivative of one.
-static bool adx_has_part(const adx_explainer *e)
+// Whether a step is an unnamed value, or a derivative of one.
+static bool adx_has_unnamed(const adx_explainer *e)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++) {
         uint32_t of = i;
         while (e->derived[of] != 0)
             of = e->derived[of];
-        if (e->needed[i] && e->part[of] != 0)
+        if (e->needed[i] && e->unnamed[of] != 0)
             return true;
     }
     return false;
@@ -15252,7 +15259,7 @@ static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
     if (e->t->tree.relation_count > 1)
         adx_spell(e, "    R[#e] is entry #e of a relation R, R.0[#e] its first "
                      "number\n");
-    if (adx_has_part(e))
+    if (adx_has_unnamed(e))
         adx_spell(e, "    #1, #2 ... are parts of formulas, without a name in "
                     "the text\n");
     if (adx_has_kind(e, ADX_VALUE_PARTIAL))
@@ -15347,13 +15354,13 @@ static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
 
 /* --- the interface ------------------------------------------------------- */
 
-// Finds whose derivative each value is, and numbers for parts without a name.
+// Finds whose derivative each value is, and numbers for unnamed ones.
 static void adx_name_values(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
-    uint32_t parts = 0;
+    uint32_t unnamed = 0;
     memset(e->derived, 0, p->values * sizeof *e->derived);
-    memset(e->part, 0, p->values * sizeof *e->part);
+    memset(e->unnamed, 0, p->values * sizeof *e->unnamed);
     for (uint32_t i = p->values; i-- > 1;) {    // of equal ones, the first
         if (p->value[i].tangent != 0)
             e->derived[p->value[i].tangent] = i;
@@ -15364,7 +15371,7 @@ static void adx_name_values(adx_explainer *e)
         const adx_tensor_value *v = &p->value[p->order[i]];
         bool made = v->terms == 0 || v->term->loop != NULL;
         if (v->array == 0 && e->derived[p->order[i]] == 0 && made)
-            e->part[p->order[i]] = ++parts;
+            e->unnamed[p->order[i]] = ++unnamed;
     }
 }
 
@@ -15390,12 +15397,12 @@ static bool adx_begin_explaining(adx_explainer *e)
     const adx_tensor_program *p = e->t->program;
     e->needed = (bool *)adx_take(m, p->values, sizeof *e->needed);
     e->derived = (uint32_t *)adx_take(m, p->values, sizeof *e->derived);
-    e->part = (uint32_t *)adx_take(m, p->values, sizeof *e->part);
+    e->unnamed = (uint32_t *)adx_take(m, p->values, sizeof *e->unnamed);
     e->cost = (ad_tensor_cost *)adx_take(m, p->steps, sizeof *e->cost);
     e->written = (uint64_t *)adx_take(m, p->steps, sizeof *e->written);
     e->x = (int64_t *)adx_take(m, p->vars, sizeof *e->x);
     e->own = (bool *)adx_take(m, p->vars, sizeof *e->own);
-    return e->needed != NULL && e->derived != NULL && e->part != NULL
+    return e->needed != NULL && e->derived != NULL && e->unnamed != NULL
         && e->cost != NULL && e->written != NULL && e->x != NULL
         && e->own != NULL;
 }
@@ -15405,7 +15412,7 @@ static void adx_end_explaining(adx_explainer *e)
     const ad_allocator *m = &e->t->memory;
     adx_drop(m, e->needed);
     adx_drop(m, e->derived);
-    adx_drop(m, e->part);
+    adx_drop(m, e->unnamed);
     adx_drop(m, e->cost);
     adx_drop(m, e->written);
     adx_drop(m, e->x);
@@ -16293,7 +16300,7 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, ad_tensor *t,
                       1 + open + v->dims + ADX_LOOKUPS_MOST, 0, NULL };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0 || adx_has_sums(v)
-        || (!sum && v->kind != ADX_VALUE_OPERATION
+        || (!sum && v->kind != ADX_VALUE_APPLICATION
             && v->kind != ADX_VALUE_PARTIAL
             && v->kind != ADX_VALUE_SECOND))
         return NULL;
@@ -16401,7 +16408,7 @@ static bool adx_is_second_spelled(const adx_tensor_second *s, bool helper[])
 static bool adx_is_spelled(const adx_tensor_value *v)
 {
     bool helper[ADX_HELPER_COUNT] = {0};
-    if (v->kind != ADX_VALUE_OPERATION && v->kind != ADX_VALUE_PARTIAL
+    if (v->kind != ADX_VALUE_APPLICATION && v->kind != ADX_VALUE_PARTIAL
         && v->kind != ADX_VALUE_SECOND)
         return true;
     return adx_find_helpers(adx_row_of(v->op)->value, helper)
@@ -17646,7 +17653,7 @@ ADX_SELDOM_END
  *           tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
- *           adx_say_operation_at adx_is_run_index adx_say_run_index
+ *           adx_say_application_at adx_is_run_index adx_say_run_index
  *           adx_say_open_index adx_say_pointwise
  * ========================================================================== */
 
@@ -17958,8 +17965,8 @@ static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
 }
 
 // Writes a function, its partial, or the derivative of that, as a number.
-static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
-                                     const adx_spot_of *at)
+static uint32_t adx_say_application_at(adx_emission *e, uint32_t value,
+                                       const adx_spot_of *at)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     const char *formula = adx_formula_of(v);
@@ -18144,7 +18151,7 @@ static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
         number = adx_say_sum_at(e, value, index, region);
     else {
         const adx_spot_of at = adx_piece_at(e, &p->piece[0], v->dims, index);
-        number = adx_say_operation_at(e, value, &at);
+        number = adx_say_application_at(e, value, &at);
     }
     if (region == NULL && e->f->fate[value] == ADX_FATE_HOSTED) {
         adx_say_indent(e);
@@ -18955,11 +18962,11 @@ static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, ";\n");
 }
 
-// Writes the code of a point of an operation: its number is stored.
-static void adx_say_operation_term(adx_emission *e, const adx_looping *k)
+// Writes the code of a point of an application: its number is stored.
+static void adx_say_application_term(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
-    uint32_t number = adx_say_operation_at(e, k->value, &at);
+    uint32_t number = adx_say_application_at(e, k->value, &at);
     adx_say_indent(e);
     adx_say_place(e, k->value, adx_written_at(e, k), true);
     adx_say(&e->text, " = v%lu;\n", (unsigned long)number);
@@ -19076,7 +19083,7 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
     else if (v->kind == ADX_VALUE_MOST)
         adx_say_most_term(e, k);
     else
-        adx_say_operation_term(e, k);
+        adx_say_application_term(e, k);
 }
 
 // Writes a*b at a point of a reduction, added to one of eight sums.

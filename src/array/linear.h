@@ -8,8 +8,8 @@
  *   needs   number/recording tape/layout sweep/sweep array/operands
  *   offers  adx_axpy adx_few_products adx_products adx_inner_product
  *           adx_finite_all adx_copy_few adx_finite_few adx_zeros adx_chain
- *           adx_linear adx_linear_rule adx_part adx_seal_linear adx_lay_linear
- *           adx_fill_span adx_add_linear adx_sum_of
+ *           adx_linear adx_linear_rule adx_addend adx_seal_linear
+ *           adx_lay_linear adx_fill_span adx_add_linear adx_sum_of
  * ========================================================================== */
 
 /* --- loops --------------------------------------------------------------- */
@@ -392,12 +392,12 @@ static bool adx_pack_scaled(adx_span *p, const adx_view *d, size_t n)
 }
 
 // What a span is made from when a statement is recorded.
-typedef struct adx_part {
+typedef struct adx_addend {
     adx_view x;                 // operands
     const adx_view *d;          // their partials are these; NULL: 1
     ad_real scale;
     bool own;                   // the caller writes them, where there is room
-} adx_part;
+} adx_addend;
 
 // Ends a statement whose partials the caller has written (`own`): from now on
 // it is known whether its sweep needs care.
@@ -474,107 +474,108 @@ ADX_INLINE ad_real *adx_fill_span(size_t n, const ad_rev *x, ptrdiff_t inc,
     return p->d;
 }
 
-// Records a linear statement of n terms in each part.
-static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
-                                  const adx_part part[])
+// Records a linear statement of n terms in each addend.
+static adx_linear *adx_add_linear(size_t n, bool each, size_t addends,
+                                  const adx_addend addend[])
 {
-    uint64_t spacing[3] = { 0, 0, 0 };      // or gcc warns of parts == 0
+    uint64_t spacing[3] = { 0, 0, 0 };      // or gcc warns of addends == 0
     unsigned stored = 0;
     if (n == 0 || !adx_recording())
         return NULL;
-    for (size_t k = 0; k < parts; k++) {
-        spacing[k] = adx_spacing(n, part[k].x.x, part[k].x.cs);
-        stored |= (unsigned)(part[k].own || part[k].d != NULL) << k;
+    for (size_t k = 0; k < addends; k++) {
+        spacing[k] = adx_spacing(n, addend[k].x.x, addend[k].x.cs);
+        stored |= (unsigned)(addend[k].own || addend[k].d != NULL) << k;
     }
-    adx_linear *s = adx_lay_linear(n, each, parts, spacing, stored);
-    for (size_t k = 0; s != NULL && k < parts; k++) {
+    adx_linear *s = adx_lay_linear(n, each, addends, spacing, stored);
+    for (size_t k = 0; s != NULL && k < addends; k++) {
         adx_span *p = &s->span[k];
-        p->scale = part[k].scale;
-        adx_fill_span(n, part[k].x.x, part[k].x.cs, p);
-        if (p->d != NULL && !part[k].own)
-            adx_pack_scaled(p, part[k].d, n);
+        p->scale = addend[k].scale;
+        adx_fill_span(n, addend[k].x.x, addend[k].x.cs, p);
+        if (p->d != NULL && !addend[k].own)
+            adx_pack_scaled(p, addend[k].d, n);
     }
     return s;
 }
 #else
 // Whether a span keeps partials of its own on the tape.
-static bool adx_stores(const adx_part *p, const adx_ids *ids)
+static bool adx_stores(const adx_addend *p, const adx_ids *ids)
 {
     return !adx_is_constant(ids)
         && (p->own || p->d != NULL);
 }
 
-// Classifies the ids of all parts and adds up the bytes of the statement; 0:
+// Classifies the ids of all addends and adds up the bytes of the statement; 0:
 // all operands are constants.
-static size_t adx_linear_bytes(size_t n, size_t parts, const adx_part part[],
-                               adx_ids ids[])
+static size_t adx_linear_bytes(size_t n, size_t addends,
+                               const adx_addend addend[], adx_ids ids[])
 {
     size_t bytes = sizeof(adx_linear);
     bool active = false;
 
-    for (size_t k = 0; k < parts; k++) {
-        ids[k] = adx_classify(&part[k].x);
+    for (size_t k = 0; k < addends; k++) {
+        ids[k] = adx_classify(&addend[k].x);
         active = active || !adx_is_constant(&ids[k]);
-        bytes += adx_stores(&part[k], &ids[k]) ? n * sizeof(ad_real) : 0;
+        bytes += adx_stores(&addend[k], &ids[k]) ? n * sizeof(ad_real) : 0;
         bytes += ids[k].listed ? n * sizeof(uint32_t) : 0;
     }
     return active ? bytes : 0;
 }
 
-// Records a linear statement of n terms in each part. Its memory is the struct,
-// then the partials of every span that stores them, then the lists of ids.
-// NULL: nothing is recorded, because all operands are constants or the tape has
-// failed.
-static adx_linear *adx_add_linear(size_t n, bool each, size_t parts,
-                                  const adx_part part[])
+// Records a linear statement of n terms in each addend. Its memory is the
+// struct, then the partials of every span that stores them, then the lists of
+// ids. NULL: nothing is recorded, because all operands are constants or the
+// tape has failed.
+static adx_linear *adx_add_linear(size_t n, bool each, size_t addends,
+                                  const adx_addend addend[])
 {
     adx_ids ids[3];
     if (n == 0 || !adx_recording())
         return NULL;
-    size_t bytes = adx_linear_bytes(n, parts, part, ids);
+    size_t bytes = adx_linear_bytes(n, addends, addend, ids);
     if (bytes == 0 || adx_now.tape->status != ADREV_OK)
         return NULL;
     adx_linear *s = adx_add_extended(&adx_linear_rule, bytes, each ? n : 1,
-                                     parts * n);
+                                     addends * n);
     if (s == NULL)
         return NULL;
 
     ad_real *room = (ad_real *)(s + 1);
     s->n = n;
-    s->spans = parts;
+    s->spans = addends;
     s->each = each;
-    for (size_t k = 0; k < parts; k++) {
-        bool stores = adx_stores(&part[k], &ids[k]);
-        s->span[k] = (adx_span){ ids[k], stores ? room : NULL, part[k].scale };
-        bool finite = stores && !part[k].own
-                    ? adx_pack_scaled(&s->span[k], part[k].d, n)
-                    : part[k].scale * 0 == 0;
+    for (size_t k = 0; k < addends; k++) {
+        bool stores = adx_stores(&addend[k], &ids[k]);
+        s->span[k] = (adx_span){ ids[k], stores ? room : NULL,
+                                 addend[k].scale };
+        bool finite = stores && !addend[k].own
+                    ? adx_pack_scaled(&s->span[k], addend[k].d, n)
+                    : addend[k].scale * 0 == 0;
         s->e.care = !ADREV_FIXED && (s->e.care || !finite);
         room += stores ? n : 0;
     }
     uint32_t *list = (uint32_t *)(void *)room;
-    for (size_t k = 0; k < parts; k++)
-        list = adx_write_list(&part[k].x, &s->span[k].ids, list);
+    for (size_t k = 0; k < addends; k++)
+        list = adx_write_list(&addend[k].x, &s->span[k].ids, list);
     return s;
 }
 #endif
 
 // Names the result v of a sum or of a scalar product, and tells the hook.
-static ad_rev adx_sum_result(ad_real v, size_t n, const adx_part part[],
+static ad_rev adx_sum_result(ad_real v, size_t n, const adx_addend addend[],
                              const adx_linear *s)
 {
     ad_rev y;
-    bool product = part->d != NULL;
+    bool product = addend->d != NULL;
     (void)n;
     adx_tell_array(product ? ADREV_ARRAY_dot : ADREV_ARRAY_sum, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part->x, part->d, NULL);
+                   ADX_BASE(s), &addend->x, addend->d, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL || !product ? 0 : n);
     adx_set_result(&y, v, ADX_BASE(s), 0);
     return y;
 }
 
-static ad_rev adx_sum_of(ad_real v, size_t n, const adx_part *part)
+static ad_rev adx_sum_of(ad_real v, size_t n, const adx_addend *addend)
 {
-    return adx_sum_result(v, n, part, adx_add_linear(n, false, 1, part));
+    return adx_sum_result(v, n, addend, adx_add_linear(n, false, 1, addend));
 }

@@ -546,8 +546,8 @@ ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 // two vectors would store.
 static ad_rev adx_square_sum(const adx_view *x)
 {
-    const adx_part part = { .x = *x, .d = x, .scale = 2 };
-    return adx_sum_of(adx_scalar_product(x, x), x->cols, &part);
+    const adx_addend addend = { .x = *x, .d = x, .scale = 2 };
+    return adx_sum_of(adx_scalar_product(x, x), x->cols, &addend);
 }
 
 ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,

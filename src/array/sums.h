@@ -18,11 +18,11 @@ ADX_API ad_rev (ad_sum_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
         return adx_no_result();
-    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1 };
+    const adx_addend addend = { .x = adx_vector(n, x, incx), .scale = 1 };
     ad_real v = 0;
     for (size_t i = 0; i < n; i++)
-        v += adx_element(&part.x, 0, i);
-    return adx_sum_of(v, n, &part);
+        v += adx_element(&addend.x, 0, i);
+    return adx_sum_of(v, n, &addend);
 }
 
 static ad_real adx_scalar_product(const adx_view *a, const adx_view *b)
@@ -37,9 +37,9 @@ ADX_API ad_rev (ad_dotc_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, c, incc))
         return adx_no_result();
     const adx_view factors = adx_constants(n, c, incc);
-    const adx_part part = { .x = adx_vector(n, x, incx), .d = &factors,
-                            .scale = 1 };
-    return adx_sum_of(adx_scalar_product(&part.x, &factors), n, &part);
+    const adx_addend addend = { .x = adx_vector(n, x, incx), .d = &factors,
+                                .scale = 1 };
+    return adx_sum_of(adx_scalar_product(&addend.x, &factors), n, &addend);
 }
 
 // Euclidean length. Dividing by the largest entry keeps the squares from
@@ -55,8 +55,8 @@ static ad_real adx_length(const adx_view *x)
     if (most == 0 || most * 0 != 0)
         return most;
     for (size_t i = 0; i < x->cols; i++) {
-        ad_real part = adx_element(x, 0, i) / most;
-        sum += part * part;
+        ad_real ratio = adx_element(x, 0, i) / most;
+        sum += ratio * ratio;
     }
     return most * adm_sqrt(sum);
 }
@@ -67,19 +67,19 @@ ADX_API ad_rev (ad_norm2_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
         return adx_no_result();
-    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
-                            .own = true };
-    ad_real v = adx_length(&part.x);
-    adx_linear *s = adx_add_linear(n, false, 1, &part);
+    const adx_addend addend = { .x = adx_vector(n, x, incx), .scale = 1,
+                                .own = true };
+    ad_real v = adx_length(&addend.x);
+    adx_linear *s = adx_add_linear(n, false, 1, &addend);
     ad_rev y;
 
     adx_tell_array(ADREV_ARRAY_norm2, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part.x, NULL, NULL);
+                   ADX_BASE(s), &addend.x, NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : 3 * n + 1);
     ADX_TALLY(forward, fn, s == NULL ? 0 : 1);
     for (size_t i = 0; s != NULL && i < n; i++)
-        s->span[0].d[i] = v == 0 ? 0 : adx_element(&part.x, 0, i) / v;
+        s->span[0].d[i] = v == 0 ? 0 : adx_element(&addend.x, 0, i) / v;
     if (s != NULL)
         adx_seal_linear(s);
     adx_set_result(&y, v, ADX_BASE(s), 0);
@@ -92,21 +92,21 @@ ADX_API ad_rev (ad_sqdist_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
 {
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return adx_no_result();
-    const adx_part part[2] = {
+    const adx_addend addend[2] = {
         { .x = adx_vector(n, x, incx), .scale = 1, .own = true },
         { .x = adx_vector(n, y, incy), .scale = 1, .own = true },
     };
-    adx_linear *s = adx_add_linear(n, false, 2, part);
+    adx_linear *s = adx_add_linear(n, false, 2, addend);
     ad_real v = 0;
     ad_rev z;
 
     adx_tell_array(ADREV_ARRAY_sqdist, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part[0].x, &part[1].x, NULL);
+                   ADX_BASE(s), &addend[0].x, &addend[1].x, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n - 1);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
-        ad_real d = adx_element(&part[0].x, 0, i)
-                  - adx_element(&part[1].x, 0, i);
+        ad_real d = adx_element(&addend[0].x, 0, i)
+                  - adx_element(&addend[1].x, 0, i);
         v += d * d;
         for (size_t k = 0; s != NULL && k < 2; k++)
             if (s->span[k].d != NULL)
@@ -135,20 +135,20 @@ ADX_API ad_rev (ad_logsumexp_s)(size_t n, const ad_rev *x, ptrdiff_t incx)
 {
     if (adx_missing_s(n, x, incx))
         return adx_no_result();
-    const adx_part part = { .x = adx_vector(n, x, incx), .scale = 1,
-                            .own = true };
-    ad_real most = adx_largest(&part.x);
-    adx_linear *s = adx_add_linear(n, false, 1, &part);
+    const adx_addend addend = { .x = adx_vector(n, x, incx), .scale = 1,
+                                .own = true };
+    ad_real most = adx_largest(&addend.x);
+    adx_linear *s = adx_add_linear(n, false, 1, &addend);
     ad_real sum = 0;
     ad_rev y;
 
     adx_tell_array(ADREV_ARRAY_logsumexp, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part.x, NULL, NULL);
+                   ADX_BASE(s), &addend.x, NULL, NULL);
     ADX_TALLY(forward, add, s == NULL ? 0 : 2 * n);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     ADX_TALLY(forward, fn, s == NULL ? 0 : n + 1);
     for (size_t i = 0; i < n; i++) {
-        ad_real weight = adx_weight(adx_element(&part.x, 0, i), most);
+        ad_real weight = adx_weight(adx_element(&addend.x, 0, i), most);
         sum += weight;
         if (s != NULL)
             s->span[0].d[i] = weight;
@@ -173,15 +173,15 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
     const adx_view factor = adx_vector(n, &a, 0);
     const adx_view from = adx_vector(n, x, incx);
     const adx_view partials = from;     // one whose address nobody has is faster
-    const adx_part part[3] = {
+    const adx_addend addend[3] = {
         { .x = factor, .d = &partials, .scale = 1 },
         { .x = from, .scale = a.v },
         { .x = adx_vector(n, y, incy), .scale = 1 },
     };
-    adx_linear *s = adx_add_linear(n, true, 3, part);
+    adx_linear *s = adx_add_linear(n, true, 3, addend);
 
     adx_tell_array(ADREV_ARRAY_axpy, ADREV_OP_COUNT,
-                   ADX_BASE(s), &factor, &from, &part[2].x);
+                   ADX_BASE(s), &factor, &from, &addend[2].x);
     ADX_TALLY(forward, add, s == NULL ? 0 : n);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++) {
@@ -197,14 +197,14 @@ ADX_API void (ad_scale_s)(size_t n, ad_rev a, const ad_rev *x,
     if (adx_missing_s(n, x, incx) || adx_missing_s(n, y, incy))
         return;
     const adx_view from = adx_vector(n, x, incx);
-    const adx_part part[2] = {
+    const adx_addend addend[2] = {
         { .x = adx_vector(n, &a, 0), .d = &from, .scale = 1 },
         { .x = from, .scale = a.v },
     };
-    adx_linear *s = adx_add_linear(n, true, 2, part);
+    adx_linear *s = adx_add_linear(n, true, 2, addend);
 
     adx_tell_array(ADREV_ARRAY_scale, ADREV_OP_COUNT,
-                   ADX_BASE(s), &part[0].x, &from, NULL);
+                   ADX_BASE(s), &addend[0].x, &from, NULL);
     ADX_TALLY(forward, mul, s == NULL ? 0 : n);
     for (size_t i = 0; i < n; i++)
         adx_set_result(&y[(ptrdiff_t)i * incy], a.v * adx_element(&from, 0, i),
@@ -402,7 +402,7 @@ static ad_real adx_uniform(adx_each_op row, size_t k)
 // stay in the cache, so that one loop per formula serves every stride. The
 // partials are written where the statement stores them.
 static void adx_each_piece(adx_each_op row, size_t from, size_t n,
-                           const adx_part part[], adx_linear *s, ad_rev y[],
+                           const adx_addend addend[], adx_linear *s, ad_rev y[],
                            ptrdiff_t incy)
 {
     ad_real given[3][ADX_TOGETHER];
@@ -412,7 +412,7 @@ static void adx_each_piece(adx_each_op row, size_t from, size_t n,
     ad_real *d[3] = { NULL, NULL, NULL };
 
     for (size_t k = 0; k < 3 && k < row.arity; k++) {
-        adx_view piece = part[k].x;
+        adx_view piece = addend[k].x;
         piece.v += (ptrdiff_t)from * piece.cs * piece.unit;
         piece.cols = n;
         adx_pack_one(&piece, 0, given[k]);
@@ -428,13 +428,14 @@ static void adx_each_piece(adx_each_op row, size_t from, size_t n,
                     &y[(ptrdiff_t)from * incy], incy);
 }
 
-static void adx_record_each(adx_each_op row, size_t n, const adx_part part[],
-                            adx_linear *s, ad_rev y[], ptrdiff_t incy)
+static void adx_record_each(adx_each_op row, size_t n,
+                            const adx_addend addend[], adx_linear *s,
+                            ad_rev y[], ptrdiff_t incy)
 {
     for (size_t from = 0; from < n; from += ADX_TOGETHER)
         adx_each_piece(row, from,
                        n - from < ADX_TOGETHER ? n - from : ADX_TOGETHER,
-                       part, s, y, incy);
+                       addend, s, y, incy);
     if (s != NULL)
         adx_seal_linear(s);
 }
@@ -468,22 +469,22 @@ ADX_API void adx_each_s(adx_each_op row, size_t n, const ad_rev *a,
         return;
     const ad_rev *const x[3] = { a, b, c };
     const ptrdiff_t inc[3] = { inca, incb, incc };
-    adx_part part[3];
+    adx_addend addend[3];
     size_t k = 0;
     do {                            // there is a first operand: gcc is told
         ad_real scale = adx_uniform(row, k);
-        part[k].x = adx_vector(n, x[k], inc[k]);
-        part[k].d = NULL;
-        part[k].own = scale == 0;
-        part[k].scale = scale == 0 ? 1 : scale;
+        addend[k].x = adx_vector(n, x[k], inc[k]);
+        addend[k].d = NULL;
+        addend[k].own = scale == 0;
+        addend[k].scale = scale == 0 ? 1 : scale;
     } while (++k < 3 && k < arity);
     if (row.step && ADX_TRACED)
-        adx_watch_steps(row, &part[0].x);
-    adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, part);
+        adx_watch_steps(row, &addend[0].x);
+    adx_linear *s = row.step ? NULL : adx_add_linear(n, true, arity, addend);
     adx_tell_array(ADREV_ARRAY_each, row.op, ADX_BASE(s),
-                   &part[0].x, arity > 1 ? &part[1].x : NULL,
-                   arity > 2 ? &part[2].x : NULL);
-    adx_record_each(row, n, part, s, y, incy);
+                   &addend[0].x, arity > 1 ? &addend[1].x : NULL,
+                   arity > 2 ? &addend[2].x : NULL);
+    adx_record_each(row, n, addend, s, y, incy);
 }
 #endif
 

@@ -220,7 +220,7 @@ static bool adx_has_block(const adx_writing *k)
     for (size_t i = 0; i < k->p->nodes; i++)
         if (k->p->node[i].op == ADX_OP_guard)
             return false;
-    return k->p->manys == 0 && k->parts == 1 && k->rolled == NULL;
+    return k->p->manys == 0 && k->sections == 1 && k->rolled == NULL;
 }
 
 // What a loop keeps of a step is asked for long before it is needed. Each step

@@ -9,7 +9,7 @@
  *           code/api code/text code/layout code/statements code/matrix
  *           code/loops
  *   offers  adx_say_array adx_say_passed adx_say_inputs adx_say_unused
- *           adx_say_loads adx_say_nodes adx_say_part adx_say_results
+ *           adx_say_loads adx_say_nodes adx_say_section adx_say_results
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -138,15 +138,15 @@ static void adx_say_rows(adx_writing *k, const adx_row_loop *r)
     adx_say_where(k, r, ADX_AFTER);
 }
 
-// Writes the nodes of the next part of the program; part 0 is the first. A row
-// loop counts as one node.
-static void adx_say_nodes(adx_writing *k, size_t part)
+// Writes the nodes of the next section of the program; section 0 is the first.
+// A row loop counts as one node.
+static void adx_say_nodes(adx_writing *k, size_t section)
 {
     const adx_program *p = k->p;
     adx_row_loop rows;
-    size_t i = part == 0 ? 0 : k->next;
+    size_t i = section == 0 ? 0 : k->next;
     if (k->rolled != NULL) {
-        adx_say_roots(k, part, false);
+        adx_say_roots(k, section, false);
         return;
     }
     for (size_t count = 0; i < p->nodes && count < k->split; i++) {
@@ -164,19 +164,19 @@ static void adx_say_nodes(adx_writing *k, size_t part)
     k->next = i;
 }
 
-// A C function that makes a part of the program.
-static void adx_say_part(adx_writing *k, size_t part)
+// A C function that makes a section of the program.
+static void adx_say_section(adx_writing *k, size_t section)
 {
     adx_say(k->text, "static %sint %s_%s_%lu(",
             k->text->dialect == ADREV_CUDA ? "__device__ " : "",
-            k->text->name, k->what, (unsigned long)part);
+            k->text->name, k->what, (unsigned long)section);
     adx_say_inputs(k, true);
     adx_say_array(k->text, "work", false);
     adx_say(k->text, ")\n{\n");
     adx_say_unused(k);
-    if (part == 0)
+    if (section == 0)
         adx_say_loads(k);
-    adx_say_nodes(k, part);
+    adx_say_nodes(k, section);
     adx_say(k->text, "    return 0;\n}\n\n");
 }
 
@@ -267,7 +267,7 @@ static void adx_say_results(adx_writing *k)
     const adx_results *results = k->results;
     size_t at = 0;
     if (k->rolled != NULL) {
-        adx_say_roots(k, k->parts, true);
+        adx_say_roots(k, k->sections, true);
         return;
     }
     for (size_t a = 0; a < 2; a++)

@@ -28,7 +28,7 @@ ADX_SELDOM_BEGIN
 // that reads what has just been written has to wait for it.
 static bool adx_has_check(const adx_writing *k)
 {
-    return k->text->loaded && k->p->manys == 0 && k->parts == 1
+    return k->text->loaded && k->p->manys == 0 && k->sections == 1
         && k->rolled == NULL && k->p->outputs > 0
         && k->p->outputs <= ADX_CHECKED_MOST;
 }
@@ -157,8 +157,8 @@ static void adx_say_tables(adx_writing *k)
     bool muted = t->muted;
     t->muted = true;
     t->tables = ADX_TABLES_ONLY;
-    for (size_t part = 0; part < k->parts; part++)
-        adx_say_nodes(k, part);
+    for (size_t section = 0; section < k->sections; section++)
+        adx_say_nodes(k, section);
     adx_say_results(k);
     t->tables = ADX_TABLES_DONE;
     t->muted = muted;
@@ -264,9 +264,9 @@ static void adx_say_results_unused(adx_writing *k)
 // The body of a function whose nodes are in functions of their own.
 static void adx_say_calls(adx_writing *k)
 {
-    for (size_t part = 0; part < k->parts; part++) {
+    for (size_t section = 0; section < k->sections; section++) {
         adx_say(k->text, "    left = %s_%s_%lu(", k->text->name, k->what,
-                (unsigned long)part);
+                (unsigned long)section);
         adx_say_inputs(k, false);
         adx_say_passed(k->text, "work");
         adx_say(k->text, ");\n    if (left != 0) return left;\n");
@@ -363,7 +363,7 @@ static void adx_say_opening(adx_writing *k)
     }
     adx_say_array(t, "work", false);
     adx_say(t, ")\n{\n");
-    if (k->parts > 1)
+    if (k->sections > 1)
         adx_say(t, "    int left = 0;\n");
     if (k->tells)
         adx_say(t, "    long fault = 0;\n");
@@ -375,11 +375,11 @@ static void adx_say_opening(adx_writing *k)
 //
 //     the pattern of a sparse matrix
 //     the constants that its loops read
-//     its parts, if it is split
+//     its sections, if it is split
 //     #define f_value_WORK 12
 //     int f_value(const double *restrict x, ...)
 //     {
-//         loads and nodes, or calls of the parts
+//         loads and nodes, or calls of the sections
 //         a check of the results before they are written
 //         results
 //     }
@@ -394,17 +394,17 @@ static void adx_say_function(adx_writing *k)
 {
     adx_text *t = k->text;
     bool checks = adx_has_check(k);
-    k->tells = t->loaded && k->parts == 1 && k->p->manys > 0
+    k->tells = t->loaded && k->sections == 1 && k->p->manys > 0
             && k->p->outputs > 0;
     if (k->entries != NULL)
         adx_say_pattern(k);
     adx_say_constants(k);
     if (t->dialect != ADREV_C99)
         adx_say_tables(k);
-    for (size_t part = 0; k->parts > 1 && part < k->parts; part++)
-        adx_say_part(k, part);
+    for (size_t i = 0; k->sections > 1 && i < k->sections; i++)
+        adx_say_section(k, i);
     adx_say_opening(k);
-    if (k->parts > 1)
+    if (k->sections > 1)
         adx_say_calls(k);
     else {
         adx_say_loads(k);

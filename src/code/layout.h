@@ -42,10 +42,10 @@ typedef struct adx_writing {
     uint32_t *home;             // the output that a node with many results
                                 // writes itself; ADX_NOWHERE
     const adx_results *results; // which arrays the results are in
-    uint32_t *part;             // the C function that makes the number
+    uint32_t *section;          // the C function that makes the number
     size_t places;              // numbers of work so far
-    size_t parts;               // C functions that the program is split into
-    size_t next;                // node, after the parts written so far
+    size_t sections;            // C functions that the program is split into
+    size_t next;                // node, after the sections written so far
     bool guarded;               // there are guards
     bool block;                 // of points side by side: adx_lanes_of
     bool tells;                 // notes in `fault` if a result is not finite
@@ -122,7 +122,7 @@ static int adx_array_of(const adx_writing *k, const adx_numbers *r,
 // array node, which reads memory.
 typedef struct adx_reader {
     adx_writing *k;
-    uint32_t part;
+    uint32_t section;
     bool in_range;
 } adx_reader;
 
@@ -132,7 +132,7 @@ static void adx_note_reader(void *user, uint32_t x)
     adx_writing *k = r->k;
     uint32_t from = k->p->from[x];
     k->home[x] = ADX_HOME_NONE;
-    if (r->in_range || (from < ADX_FROM_INPUT && k->part[x] != r->part))
+    if (r->in_range || (from < ADX_FROM_INPUT && k->section[x] != r->section))
         k->stored[x] = true;
 }
 
@@ -179,12 +179,12 @@ static void adx_find_stored(adx_writing *k)
         else
             adx_visit_reads(p, s, adx_note_reader, &r);
         for (size_t j = 0; j < adx_results_of(p, s); j++) {
-            k->part[s->r + j] = r.part;
+            k->section[s->r + j] = r.section;
             k->stored[s->r + j] = k->stored[s->r + j] || r.in_range;
         }
     }
-    k->parts = count == 0 ? 1 : (count + k->split - 1) / k->split;
-    for (size_t i = 0; i < p->outputs && k->parts > 1; i++)
+    k->sections = count == 0 ? 1 : (count + k->split - 1) / k->split;
+    for (size_t i = 0; i < p->outputs && k->sections > 1; i++)
         if (p->from[p->output[i]] < ADX_FROM_INPUT)
             k->stored[p->output[i]] = true;
 }
@@ -212,7 +212,7 @@ static void adx_find_homes(adx_writing *k)
             // outputs its other results?
             n = s == NULL || s->op != ADX_OP_many || s->r != x
               ? 1 : adx_results_of(p, s);
-            bool all = n > 1 && n <= most && k->parts == 1 && !k->guarded;
+            bool all = n > 1 && n <= most && k->sections == 1 && !k->guarded;
             for (size_t j = 0; all && j < n; j++)
                 all = p->output[at + j] == x + j
                    && k->home[x + j] == ADX_HOME_ONE;
@@ -250,7 +250,7 @@ static void adx_end_writing(adx_writing *k)
     adx_drop(a, k->used);
     adx_drop(a, k->stored);
     adx_drop(a, k->place);
-    adx_drop(a, k->part);
+    adx_drop(a, k->section);
     adx_drop(a, k->home);
 }
 
@@ -263,14 +263,14 @@ static bool adx_begin_writing(adx_writing *k)
     k->used = (bool *)adx_take(a, p->numbers, sizeof *k->used);
     k->stored = (bool *)adx_take(a, p->numbers, sizeof *k->stored);
     k->place = (uint32_t *)adx_take(a, p->numbers, sizeof *k->place);
-    k->part = (uint32_t *)adx_take(a, p->numbers, sizeof *k->part);
+    k->section = (uint32_t *)adx_take(a, p->numbers, sizeof *k->section);
     k->home = (uint32_t *)adx_take(a, p->numbers, sizeof *k->home);
     if (k->used == NULL || k->stored == NULL || k->place == NULL
-        || k->part == NULL || k->home == NULL)
+        || k->section == NULL || k->home == NULL)
         return false;
     memset(k->stored, 0, p->numbers * sizeof *k->stored);
     memset(k->home, 0xff, p->numbers * sizeof *k->home);    // ADX_NOWHERE
-    memset(k->part, 0, p->numbers * sizeof *k->part);
+    memset(k->section, 0, p->numbers * sizeof *k->section);
     memset(k->place, 0, p->numbers * sizeof *k->place);
     adx_find_used(p, k->used);
     adx_find_stored(k);

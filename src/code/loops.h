@@ -205,8 +205,8 @@ static void adx_note_constant(adx_writing *k, uint32_t x)
     r->constant_at[x] = (uint32_t)r->constants;
 }
 
-// A number is read from memory, or by a statement of that part.
-static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
+// A number is read from memory, or by a statement of that section.
+static void adx_note_use(adx_writing *k, uint32_t x, uint32_t section,
                          bool memory)
 {
     adx_rolled *r = k->rolled;
@@ -215,7 +215,7 @@ static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
     uint32_t entry = r->entry_of[k->p->from[x]];
     adx_looped *f = &r->leaf[r->leaf_of[entry]];
     if (f == r->leaf) {
-        k->stored[x] = k->stored[x] || memory || k->part[x] != part;
+        k->stored[x] = k->stored[x] || memory || k->section[x] != section;
         return;
     }
     f->stored = true;
@@ -224,7 +224,7 @@ static void adx_note_use(adx_writing *k, uint32_t x, uint32_t part,
 
 // Notes what an argument needs before the loop is written: variables that are
 // local, numbers that must be stored, constants that must be in the array.
-static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
+static void adx_roll_access(const adx_instance *s, int which, uint32_t section)
 {
     adx_rolled *r = s->k->rolled;
     const adx_roll_read a = adx_access_of(s->k, s->leaf, which, s->b);
@@ -232,18 +232,19 @@ static void adx_roll_access(const adx_instance *s, int which, uint32_t part)
     if (a.way == ADX_ROLL_local || a.way == ADX_ROLL_carried)
         r->leaf[a.leaf].local = true;
     if (a.way == ADX_ROLL_same)
-        adx_note_use(s->k, a.number, part, false);
+        adx_note_use(s->k, a.number, section, false);
     if (a.way == ADX_ROLL_carried) {
         adx_roll_box begin = *s->b;
         begin.high[begin.depth - 1] = begin.low[begin.depth - 1] + 1;
-        adx_roll_access(&(adx_instance){ s->k, s->leaf, &begin }, which, part);
+        adx_roll_access(&(adx_instance){ s->k, s->leaf, &begin }, which,
+                        section);
     }
     memcpy(t, s->b->low, sizeof t);
     if (a.way == ADX_ROLL_array)
         do {
             uint32_t x = adx_read_at(s->k, adx_entry_at(s->leaf, t), which);
             adx_note_constant(s->k, x);
-            adx_note_use(s->k, x, part, true);
+            adx_note_use(s->k, x, section, true);
         } while (adx_next_instance(s->leaf->depth, t, s->b->low, s->b->high));
 }
 
@@ -309,12 +310,12 @@ static void adx_say_walks(adx_writing *k, uint32_t item, const adx_roll_box *b)
 }
 
 static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                          uint32_t part, bool notes);
+                          uint32_t section, bool notes);
 
 // Does the items of a loop's body in their order: inner loops, and its own
 // statements.
 static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                        uint32_t part, bool notes)
+                        uint32_t section, bool notes)
 {
     adx_rolled *r = k->rolled;
     for (uint32_t i = 0; i < r->item[item].items; i++) {
@@ -322,18 +323,18 @@ static void adx_do_body(adx_writing *k, uint32_t item, const adx_roll_box *b,
         const adx_looped *f = &r->leaf[r->item[child].leaf];
         const adx_instance s = { k, f, b };
         if (r->item[child].count > 1)
-            adx_roll_loop(k, child, b, part, notes);
+            adx_roll_loop(k, child, b, section, notes);
         else if (!notes)
             adx_say_leaf(&s);
         else
             for (int a = 0; a < adx_reads_of(k, f); a++)
-                adx_roll_access(&s, a, part);
+                adx_roll_access(&s, a, section);
     }
 }
 
 // Writes a loop, piece by piece between its cuts; or only notes what it reads.
 static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
-                          uint32_t part, bool notes)
+                          uint32_t section, bool notes)
 {
     adx_text *t = k->text;
     const uint32_t level = b->depth;
@@ -347,7 +348,7 @@ static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
                                        : k->rolled->item[item].count;
         bool once = piece.high[level] - piece.low[level] == 1;
         if (notes) {
-            adx_do_body(k, item, &piece, part, true);
+            adx_do_body(k, item, &piece, section, true);
             continue;
         }
         adx_say_margin(k, level);
@@ -368,7 +369,7 @@ static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
                     (unsigned long)piece.low[level], name,
                     (unsigned long)piece.high[level], name);
         }
-        adx_do_body(k, item, &piece, part, false);
+        adx_do_body(k, item, &piece, section, false);
         if (!once) {
             adx_say_carried(k, item, &piece, false);
             adx_say_margin(k, level);
@@ -382,41 +383,41 @@ static void adx_roll_loop(adx_writing *k, uint32_t item, const adx_roll_box *b,
 /* --- the whole program --------------------------------------------------- */
 
 // Which C function each item is in; outputs are in the last one.
-static void adx_find_parts(adx_writing *k)
+static void adx_find_sections(adx_writing *k)
 {
     adx_rolled *r = k->rolled;
     size_t text = 0;
-    uint32_t part = 0;
-    memset(k->part, 0, k->p->numbers * sizeof *k->part);
+    uint32_t section = 0;
+    memset(k->section, 0, k->p->numbers * sizeof *k->section);
     for (size_t i = 0; i < r->roots; i++) {
         const adx_item *s = &r->item[r->root[i]];
         if (s->first < r->nodes) {
             if (text > 0 && text + s->text > k->split) {
-                part++;
+                section++;
                 text = 0;
             }
             text += s->text;
         }
-        r->part_of[i] = part;
+        r->section_of[i] = section;
         if (s->count == 1 && s->first < r->nodes
             && adx_node_at(k, s->first)->op != ADX_OP_guard)
-            k->part[adx_node_at(k, s->first)->r] = part;
+            k->section[adx_node_at(k, s->first)->r] = section;
     }
-    k->parts = part + 1;
-    for (size_t i = 0; part > 0 && i < r->roots; i++)
+    k->sections = section + 1;
+    for (size_t i = 0; section > 0 && i < r->roots; i++)
         if (r->item[r->root[i]].first >= r->nodes)
-            r->part_of[i] = part + 1;
+            r->section_of[i] = section + 1;
 }
 
 typedef struct adx_root_reads {
     adx_writing *k;
-    uint32_t part;
+    uint32_t section;
 } adx_root_reads;
 
 static void adx_note_root_read(void *user, uint32_t x)
 {
     const adx_root_reads *s = (const adx_root_reads *)user;
-    adx_note_use(s->k, x, s->part, false);
+    adx_note_use(s->k, x, s->section, false);
 }
 
 // Notes what the items of the file need, before any of them is written.
@@ -426,9 +427,9 @@ static void adx_note_roots(adx_writing *k)
     static const adx_roll_box none;
     for (size_t i = 0; i < r->roots; i++) {
         const adx_item *s = &r->item[r->root[i]];
-        adx_root_reads reads = { k, r->part_of[i] };
+        adx_root_reads reads = { k, r->section_of[i] };
         if (s->count > 1)
-            adx_roll_loop(k, r->root[i], &none, r->part_of[i], true);
+            adx_roll_loop(k, r->root[i], &none, r->section_of[i], true);
         else if (s->first < r->nodes)
             adx_visit_reads(k->p, adx_node_at(k, s->first),
                             adx_note_root_read, &reads);
@@ -497,14 +498,14 @@ static bool adx_begin_loops(adx_writing *k, adx_program *q, bool by_levels)
     if (r == NULL || r->loops == 0) {
         adx_free_rolled(q->memory, r);
         if (nodes != NULL)
-            adx_part_equal(q, nodes, k->used);
+            adx_split_equal(q, nodes, k->used);
         return !failed && nodes != NULL;
     }
     k->rolled = r;
     r->was = nodes;
     memset(k->stored, 0, q->numbers * sizeof *k->stored);
     memset(k->place, 0, q->numbers * sizeof *k->place);
-    adx_find_parts(k);
+    adx_find_sections(k);
     adx_note_roots(k);
     adx_find_loop_places(k);
     return true;
@@ -535,20 +536,20 @@ static void adx_say_straight_output(adx_writing *k, uint32_t entry)
     adx_say(k->text, ";\n");
 }
 
-// Writes the nodes of a part, or the outputs; parts come in their order.
-static void adx_say_roots(adx_writing *k, size_t part, bool outputs)
+// Writes the nodes of a section, or the outputs; sections come in their order.
+static void adx_say_roots(adx_writing *k, size_t section, bool outputs)
 {
     adx_rolled *r = k->rolled;
     static const adx_roll_box none;
-    if (part == 0 && !outputs)
+    if (section == 0 && !outputs)
         r->next = 0;
     for (; r->next < r->roots; r->next++) {
         const adx_item *s = &r->item[r->root[r->next]];
         if ((s->first >= r->nodes) != outputs
-            || (!outputs && r->part_of[r->next] != part))
+            || (!outputs && r->section_of[r->next] != section))
             return;
         if (s->count > 1)
-            adx_roll_loop(k, r->root[r->next], &none, (uint32_t)part, false);
+            adx_roll_loop(k, r->root[r->next], &none, (uint32_t)section, false);
         else if (outputs)
             adx_say_straight_output(k, s->first);
         else if (adx_node_at(k, s->first)->op == ADX_OP_guard)

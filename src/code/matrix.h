@@ -130,7 +130,7 @@ static bool adx_find_rows(const adx_writing *k, adx_row_loop *r, size_t begin)
 {
     const adx_program *p = k->p;
     const adx_many *first = adx_many_of(p, &p->node[begin]);
-    if (k->parts > 1 || k->guarded || first == NULL || !adx_is_inner(first))
+    if (k->sections > 1 || k->guarded || first == NULL || !adx_is_inner(first))
         return false;
     size_t end = begin + 1;
     while (end < p->nodes

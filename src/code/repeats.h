@@ -23,7 +23,7 @@
  *   needs   tape/memory core/cells function/program function/unique
  *           function/copy code/layout
  *   offers  ADX_ROLL_DEPTH ADX_ROLL_LEAST adx_item adx_looped adx_rolled
- *           adx_free_rolled adx_join_equal adx_part_equal ADX_CLASS_RESULT
+ *           adx_free_rolled adx_join_equal adx_split_equal ADX_CLASS_RESULT
  *           ADX_CLASS_CONSTANT adx_class_of adx_varying adx_read_by
  *           adx_symbol_of adx_order adx_free_order adx_may_repeat adx_new_item
  *           adx_fold_again adx_entry_at adx_next_instance adx_roll
@@ -77,7 +77,7 @@ typedef struct adx_rolled {
     uint32_t *leaf_of;          // [entries]
     uint32_t *index_of;         // [entries] which instance; or how many
                                 // statements in no loop come before
-    uint32_t *part_of;          // [roots] C function
+    uint32_t *section_of;       // [roots] C function
     size_t next;                // root, after what is written so far
     size_t loops;               // found; a nested one in each iteration
     size_t written;             // of these
@@ -100,7 +100,7 @@ static void adx_free_rolled(const ad_allocator *a, adx_rolled *r)
     adx_drop(a, r->entry_of);
     adx_drop(a, r->leaf_of);
     adx_drop(a, r->index_of);
-    adx_drop(a, r->part_of);
+    adx_drop(a, r->section_of);
     adx_drop(a, r->was);
     adx_drop(a, r->constant);
     adx_drop(a, r->constant_at);
@@ -197,7 +197,7 @@ static adx_node *adx_join_equal(adx_program *q, bool used[])
 }
 
 // Undoes that.
-static void adx_part_equal(adx_program *q, adx_node *was, bool used[])
+static void adx_split_equal(adx_program *q, adx_node *was, bool used[])
 {
     memcpy(q->node, was, q->nodes * sizeof *was);
     memcpy(q->output, was + q->nodes, q->outputs * sizeof *q->output);
@@ -658,13 +658,13 @@ static adx_rolled *adx_begin_rolled(const adx_writing *k)
     r->entry = (uint32_t *)adx_take(a, most, sizeof *r->entry);
     r->leaf_of = (uint32_t *)adx_take(a, most, sizeof *r->leaf_of);
     r->index_of = (uint32_t *)adx_take(a, most, sizeof *r->index_of);
-    r->part_of = (uint32_t *)adx_take(a, most, sizeof *r->part_of);
+    r->section_of = (uint32_t *)adx_take(a, most, sizeof *r->section_of);
     r->entry_of = (uint32_t *)adx_take(a, p->nodes, sizeof *r->entry_of);
     r->constant = (uint32_t *)adx_take(a, p->numbers, sizeof *r->constant);
     r->constant_at = (uint32_t *)adx_take(a, p->numbers,
                                           sizeof *r->constant_at);
     r->failed = r->root == NULL || r->entry == NULL || r->leaf_of == NULL
-             || r->index_of == NULL || r->part_of == NULL
+             || r->index_of == NULL || r->section_of == NULL
              || r->entry_of == NULL || r->constant == NULL
              || r->constant_at == NULL
              || !adx_make_room_for(a, (void **)&r->leaf, &r->leaf_room, 0,

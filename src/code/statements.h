@@ -82,7 +82,7 @@ static uint32_t adx_without_sign(const adx_program *p, uint32_t x, bool *minus)
 static bool adx_take_signs(const adx_writing *k, adx_node *s)
 {
     bool minus = false;
-    if (k->text->loaded && k->parts == 1
+    if (k->text->loaded && k->sections == 1
         && (s->op == ADREV_OP_mul || s->op == ADX_OP_chain)) {
         s->a = adx_without_sign(k->p, s->a, &minus);
         s->b = adx_without_sign(k->p, s->b, &minus);

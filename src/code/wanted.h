@@ -285,7 +285,7 @@ static size_t adx_count_text(adx_writing *k)
 static bool adx_undo_loops(adx_writing *k, adx_program *q)
 {
     if (k->rolled != NULL)
-        adx_part_equal(q, k->rolled->was, k->used);
+        adx_split_equal(q, k->rolled->was, k->used);
     if (k->rolled != NULL)
         k->rolled->was = NULL;
     adx_free_rolled(q->memory, k->rolled);

@@ -146,7 +146,7 @@ ADX_API void ad_fn_free(ad_fn *fn);
 
 // Checks whether f still does at x what was recorded: runs f there, with
 // constants on an empty tape, and compares the results. Call it at points of
-// your choice, for instance on the other sides of the branches of f.
+// your choice, for example on the other sides of the branches of f.
 //
 //   returns      ADREV_OK; ADREV_EFROZEN: results differ by more than rounding
 //                (a relative 1e-7; with float 1e-3), or are not set;
@@ -377,7 +377,7 @@ typedef struct ad_layout {
     unsigned base;              // the first index: 0 or 1
     unsigned width;             // bits of an index, which is signed: 32 or 64;
                                 // 0: 32
-    bool transposed;            // rows are columns, of J' for instance; the
+    bool transposed;            // rows are columns, of J' for example; the
                                 // triangle is that of the result
     bool diagonal;              // (i, i) has an entry for every i, 0 if the
                                 // matrix has none there
@@ -417,7 +417,7 @@ ADX_TRY ad_status ad_export_pattern(const ad_export *e, void *start, void *row,
                                     void *column);
 
 // The pattern of a matrix that a solver has already: that of a whole KKT
-// system, for instance, in which H and J are blocks. It has the form, base and
+// system, for example, in which H and J are blocks. It has the form, base and
 // width of the export. Its entries need not be sorted.
 typedef struct ad_matrix {
     size_t rows, columns, entries;

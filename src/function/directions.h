@@ -33,7 +33,7 @@ static size_t adx_lanes_for(const adx_machine *m, size_t n)
 typedef struct adx_directions {
     ad_fn *fn;
     adx_kind kind;
-    size_t parts;
+    size_t gives;               // given arrays
     adx_given given[3];         // x NULL: the direction
     size_t n;                   // directions
     size_t results;             // of each direction
@@ -44,7 +44,7 @@ typedef struct adx_directions {
 static void adx_fill_lanes(const adx_directions *d, ad_real w[], size_t lanes,
                            size_t first)
 {
-    for (size_t k = 0; k < d->parts; k++)
+    for (size_t k = 0; k < d->gives; k++)
         for (size_t i = 0; i < d->given[k].n; i++, w += lanes) {
             const ad_real *x = d->given[k].x;
             ad_real same = x == NULL ? 0 : x[i];

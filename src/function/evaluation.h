@@ -49,12 +49,12 @@ static bool adx_has_nan(const adx_machine *m, const ad_real w[])
 // since it may have been given such a NaN. Returns the node at which the replay
 // stopped, or NULL.
 static const adx_node *adx_run_point(const adx_machine *m, ad_real w[],
-                                     size_t parts, const adx_given given[])
+                                     size_t gives, const adx_given given[])
 {
     const adx_node *stopped = NULL;
     for (int careful = 0; careful < 2; careful++) {
         ad_real *at = w;
-        for (size_t i = 0; i < parts; i++) {
+        for (size_t i = 0; i < gives; i++) {
             adx_copy_few(given[i].n, given[i].x, at);
             at += given[i].n;
         }
@@ -72,13 +72,13 @@ typedef struct adx_wanted {
     ad_real *to;
 } adx_wanted;
 
-ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t parts,
+ADX_INLINE int adx_call_compiled(const adx_compiled *c, size_t gives,
                                  const adx_given given[], ad_real *y,
                                  ad_real *J, ad_real *work)
 {
     return J != NULL ? c->call_matrix(given[0].x, y, J, work)
-         : parts == 1 ? c->call_x(given[0].x, y, work)
-         : parts == 2 ? c->call_xv(given[0].x, given[1].x, y, work)
+         : gives == 1 ? c->call_x(given[0].x, y, work)
+         : gives == 2 ? c->call_xv(given[0].x, given[1].x, y, work)
          : c->call_xwv(given[0].x, given[1].x, given[2].x, y, work);
 }
 
@@ -107,14 +107,14 @@ ADX_INLINE bool adx_overlap(const ad_real *x, size_t n, const ad_real *y,
 
 // Whether every result has an array, which overlaps no argument and no other
 // result.
-ADX_INLINE bool adx_is_apart(size_t parts, const adx_given given[],
+ADX_INLINE bool adx_is_apart(size_t gives, const adx_given given[],
                              size_t wants, const adx_wanted wanted[])
 {
     if (wants == 2 && adx_overlap(wanted[0].to, wanted[0].n,
                                   wanted[1].to, wanted[1].n))
         return false;
     for (size_t k = 0; k < wants; k++)
-        for (size_t i = 0; i < parts; i++)
+        for (size_t i = 0; i < gives; i++)
             if (wanted[k].to == NULL
                 || adx_overlap(wanted[k].to, wanted[k].n, given[i].x,
                                given[i].n))
@@ -165,7 +165,7 @@ static void adx_end_evaluation(adx_evaluation *e)
 
 // Evaluates at one point by a replay, and writes the results if no guard and no
 // node failed.
-static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
+static ad_status adx_replay_point(adx_evaluation *e, size_t gives,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])
 {
@@ -174,7 +174,7 @@ static ad_status adx_replay_point(adx_evaluation *e, size_t parts,
         return status;
     const adx_machine *m = e->machine;
     const ad_real *w = e->work->w;
-    const adx_node *stopped = adx_run_point(m, e->work->w, parts, given);
+    const adx_node *stopped = adx_run_point(m, e->work->w, gives, given);
     for (size_t k = 0; stopped == NULL && k < wants; k++)
         for (size_t i = 0; wanted[k].to != NULL && i < wanted[k].n; i++)
             wanted[k].to[i] = w[m->output[wanted[k].from + i]];
@@ -197,7 +197,7 @@ static bool adx_all_wanted_finite(size_t wants, const adx_wanted wanted[])
 // not check its results itself, it may write some that are not finite, and a
 // replay must then overwrite them. So the memory of the replay is taken first.
 // *again: a replay must follow.
-static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
+static ad_status adx_code_in_place(adx_evaluation *e, size_t gives,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
 {
@@ -208,7 +208,7 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
     ad_real few[256];           // spares two exchanges
     if (c->work > 256 && !adx_take_room(e, 0))
         return ADREV_ENOMEM;
-    int left = adx_call_compiled(c, parts, given, wanted[0].to,
+    int left = adx_call_compiled(c, gives, given, wanted[0].to,
                                  wants == 2 ? wanted[1].to : NULL,
                                  e->room == NULL ? few : e->room->w);
     *again = left < 0
@@ -219,7 +219,7 @@ static ad_status adx_code_in_place(adx_evaluation *e, size_t parts,
 
 // Runs machine code whose results are copied to their places when all of them
 // are good.
-static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
+static ad_status adx_code_and_copy(adx_evaluation *e, size_t gives,
                                    const adx_given given[], size_t wants,
                                    const adx_wanted wanted[], bool *again)
 {
@@ -228,7 +228,7 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
     if (!adx_take_room(e, results))
         return ADREV_ENOMEM;
     ad_real *r = e->room->w;
-    int left = adx_call_compiled(c, parts, given, r,
+    int left = adx_call_compiled(c, gives, given, r,
                                  wants == 2 ? r + wanted[0].n : NULL,
                                  r + results);
     *again = left < 0
@@ -246,7 +246,7 @@ static ad_status adx_code_and_copy(adx_evaluation *e, size_t parts,
 
 // Runs machine code, if there is any. *again: a replay must do the evaluation
 // instead. replays: this kind of program can be replayed.
-static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
+static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t gives,
                               const adx_given given[], size_t wants,
                               const adx_wanted wanted[], bool *again)
 {
@@ -255,23 +255,23 @@ static ad_status adx_run_code(adx_evaluation *e, bool replays, size_t parts,
     if (!adx_has_code(c))
         return ADREV_OK;
     bool many = replays && adx_count_wanted(wants, wanted) >= ADX_COPIES_MOST;
-    return (c->checks || many) && adx_is_apart(parts, given, wants, wanted)
-         ? adx_code_in_place(e, parts, given, wants, wanted, again)
-         : adx_code_and_copy(e, parts, given, wants, wanted, again);
+    return (c->checks || many) && adx_is_apart(gives, given, wants, wanted)
+         ? adx_code_in_place(e, gives, given, wants, wanted, again)
+         : adx_code_and_copy(e, gives, given, wants, wanted, again);
 }
 
 // The whole of an evaluation: machine code, and a replay if that asks for it.
 ADX_NOINLINE static ad_status
-adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
+adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t gives,
                        const adx_given given[], size_t wants,
                        const adx_wanted wanted[])
 {
     adx_evaluation e = { .fn = fn, .kind = kind };
     bool again;
-    ad_status status = adx_run_code(&e, true, parts, given, wants, wanted,
+    ad_status status = adx_run_code(&e, true, gives, given, wants, wanted,
                                     &again);
     if (status == ADREV_OK && again)
-        status = adx_replay_point(&e, parts, given, wants, wanted);
+        status = adx_replay_point(&e, gives, given, wants, wanted);
     adx_end_evaluation(&e);
     return status;
 }
@@ -281,26 +281,26 @@ adx_evaluate_with_care(ad_fn *fn, adx_kind kind, size_t parts,
 // Does one evaluation. Machine code that checks its results itself and needs
 // hardly any memory is called right here, since anything more would take as
 // long as a small function does. (bench: rotquat, compiled, 0.65.)
-ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t parts,
+ADX_INLINE ad_status adx_evaluate_fn(ad_fn *fn, adx_kind kind, size_t gives,
                                      const adx_given given[], size_t wants,
                                      const adx_wanted wanted[])
 {
     ad_real work[ADX_WORK_AT_ONCE];
     if (fn == NULL)
         return ADREV_ESHAPE;
-    for (size_t i = 0; i < parts; i++)
+    for (size_t i = 0; i < gives; i++)
         if (given[i].x == NULL && given[i].n > 0)
             return ADREV_ESHAPE;
     const adx_compiled *c = &fn->compiled[kind];
     if (c->checks && c->work <= ADX_WORK_AT_ONCE
-        && adx_is_apart(parts, given, wants, wanted)) {
-        int left = adx_call_compiled(c, parts, given, wanted[0].to,
+        && adx_is_apart(gives, given, wants, wanted)) {
+        int left = adx_call_compiled(c, gives, given, wanted[0].to,
                                      wants == 2 ? wanted[1].to : NULL, work);
         if (left >= 0)
             return left == 0 ? ADREV_OK
                              : adx_flip_guard(fn, (uint32_t)left - 1);
     }
-    return adx_evaluate_with_care(fn, kind, parts, given, wants, wanted);
+    return adx_evaluate_with_care(fn, kind, gives, given, wants, wanted);
 }
 
 /* --- one point after another --------------------------------------------- */
@@ -320,20 +320,20 @@ ADX_INLINE bool adx_begin_evaluation(adx_evaluation *e, ad_fn *fn,
 // Evaluates at the next point. The wanted results must be the first outputs,
 // and must not overlap arguments. False: the evaluation failed, and some
 // results may have been written.
-ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t parts,
+ADX_INLINE bool adx_evaluate_next(adx_evaluation *e, size_t gives,
                                   const adx_given given[], size_t wants,
                                   const adx_wanted wanted[])
 {
     const adx_compiled *c = &e->fn->compiled[e->kind];
     if (e->room == NULL)
-        return adx_replay_point(e, parts, given, wants, wanted) == ADREV_OK;
-    int left = adx_call_compiled(c, parts, given, wanted[0].to,
+        return adx_replay_point(e, gives, given, wants, wanted) == ADREV_OK;
+    int left = adx_call_compiled(c, gives, given, wanted[0].to,
                                  wants == 2 ? wanted[1].to : NULL, e->room->w);
     if (left == 0
         && (c->checks || adx_finite_few(wanted[0].n, wanted[0].to)))
         return true;
     return left <= 0
-        && adx_replay_point(e, parts, given, wants, wanted) == ADREV_OK;
+        && adx_replay_point(e, gives, given, wants, wanted) == ADREV_OK;
 }
 
 /* --- values and derivatives ----------------------------------------------- */

@@ -432,13 +432,13 @@ static ad_status adx_hessian_entries(ad_fn *fn, const adx_pattern *s,
 
 // Computes the entries by machine code. *again: there is none, or a replay must
 // do it instead; see adx_run_code.
-static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t parts,
+static ad_status adx_run_sparse(ad_fn *fn, adx_kind kind, size_t gives,
                                 const adx_given given[], size_t entries,
                                 ad_real value[], bool *again)
 {
     const adx_wanted wanted[] = { { 0, entries, value } };
     adx_evaluation e = { .fn = fn, .kind = kind };
-    ad_status status = adx_run_code(&e, false, parts, given, 1, wanted, again);
+    ad_status status = adx_run_code(&e, false, gives, given, 1, wanted, again);
     adx_end_evaluation(&e);
     return status;
 }

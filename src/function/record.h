@@ -85,7 +85,7 @@ static inline uint32_t adx_number_of(adx_recorder *r, ad_rev x)
 
 // Notes that the value `id` of the tape is this number of the program. Ids that
 // are passed over have no number; they are those of inputs that f makes itself,
-// for instance.
+// for example.
 static void adx_name_number(adx_recorder *r, size_t id, uint32_t number)
 {
     if (!adx_make_room_for(r->p->memory, (void **)&r->number, &r->room, id,

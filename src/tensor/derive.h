@@ -92,7 +92,7 @@ static adx_tensor_partial adx_tensor_partial_of(ad_tensor *t, uint32_t value,
     if (adx_is_plain_partial(t, value, ad_op_table()[op].partial[which], &to))
         return to;
     uint32_t one = quotient && which == 0 ? adx_constant_value(t, 1) : 0;
-    uint32_t p = adx_value_like(t, value, quotient ? ADX_VALUE_OPERATION
+    uint32_t p = adx_value_like(t, value, quotient ? ADX_VALUE_APPLICATION
                                                    : ADX_VALUE_PARTIAL);
     to.from.value = p;
     to.from.row = of.out;
@@ -170,7 +170,7 @@ static void adx_tangent_term(ad_tensor *t, uint32_t value,
 
 // Makes the tangent of a function of its arguments: a term for each argument,
 // the partial times the tangent of the argument.
-static void adx_tangent_of_operation(ad_tensor *t, uint32_t value)
+static void adx_tangent_of_application(ad_tensor *t, uint32_t value)
 {
     const adx_tensor_term of = adx_tensor_value_at(t, value)->term[0];
     for (uint32_t i = 0; i < of.factors; i++) {
@@ -278,8 +278,8 @@ static void adx_tangent_of(ad_tensor *t, uint32_t value)
     const adx_tensor_value *v = adx_tensor_value_at(t, value);
     if (v->fixed || v->kind <= ADX_VALUE_WEIGHT)
         return;
-    if (v->kind == ADX_VALUE_OPERATION && v->terms > 0)
-        adx_tangent_of_operation(t, value);
+    if (v->kind == ADX_VALUE_APPLICATION && v->terms > 0)
+        adx_tangent_of_application(t, value);
     else if (v->kind == ADX_VALUE_PARTIAL)
         adx_tangent_of_partial(t, value);
     else if (v->kind == ADX_VALUE_MOST)
@@ -343,9 +343,9 @@ static void adx_adjoint_term(ad_tensor *t, const adx_set *s,
 
 // Adds, to the adjoint of each argument of a function, the partial times the
 // adjoint of the result (above).
-static void adx_adjoint_of_operation(ad_tensor *t, uint32_t value,
-                                     const adx_tensor_term *of,
-                                     const adx_set *s, adx_access above)
+static void adx_adjoint_of_application(ad_tensor *t, uint32_t value,
+                                       const adx_tensor_term *of,
+                                       const adx_set *s, adx_access above)
 {
     uint32_t op = adx_tensor_value_at(t, value)->op;
     for (uint32_t i = 0; i < of->factors; i++) {
@@ -382,8 +382,8 @@ static void adx_adjoint_of(ad_tensor *t, uint32_t value)
         adx_set *s = adx_copy_set(of.set);
         if (s == NULL || !adx_restrict(t, &s, above) || s->empty)
             continue;
-        if (kind == ADX_VALUE_OPERATION) {
-            adx_adjoint_of_operation(t, value, &of, s, above);
+        if (kind == ADX_VALUE_APPLICATION) {
+            adx_adjoint_of_application(t, value, &of, s, above);
             continue;
         }
         if (kind == ADX_VALUE_MOST) {

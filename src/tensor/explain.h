@@ -367,14 +367,14 @@ static bool adx_has_bits(const adx_explainer *e)
     return false;
 }
 
-// Whether a step is a part without a name, or a derivative of one.
-static bool adx_has_part(const adx_explainer *e)
+// Whether a step is an unnamed value, or a derivative of one.
+static bool adx_has_unnamed(const adx_explainer *e)
 {
     for (uint32_t i = 1; i < e->t->program->values; i++) {
         uint32_t of = i;
         while (e->derived[of] != 0)
             of = e->derived[of];
-        if (e->needed[i] && e->part[of] != 0)
+        if (e->needed[i] && e->unnamed[of] != 0)
             return true;
     }
     return false;
@@ -398,7 +398,7 @@ static void adx_spell_names(const adx_explainer *e, ad_tensor_part part)
     if (e->t->tree.relation_count > 1)
         adx_spell(e, "    R[#e] is entry #e of a relation R, R.0[#e] its first "
                      "number\n");
-    if (adx_has_part(e))
+    if (adx_has_unnamed(e))
         adx_spell(e, "    #1, #2 ... are parts of formulas, without a name in "
                     "the text\n");
     if (adx_has_kind(e, ADX_VALUE_PARTIAL))
@@ -493,13 +493,13 @@ static void adx_spell_program(adx_explainer *e, ad_tensor_part part)
 
 /* --- the interface ------------------------------------------------------- */
 
-// Finds whose derivative each value is, and numbers for parts without a name.
+// Finds whose derivative each value is, and numbers for unnamed ones.
 static void adx_name_values(adx_explainer *e)
 {
     const adx_tensor_program *p = e->t->program;
-    uint32_t parts = 0;
+    uint32_t unnamed = 0;
     memset(e->derived, 0, p->values * sizeof *e->derived);
-    memset(e->part, 0, p->values * sizeof *e->part);
+    memset(e->unnamed, 0, p->values * sizeof *e->unnamed);
     for (uint32_t i = p->values; i-- > 1;) {    // of equal ones, the first
         if (p->value[i].tangent != 0)
             e->derived[p->value[i].tangent] = i;
@@ -510,7 +510,7 @@ static void adx_name_values(adx_explainer *e)
         const adx_tensor_value *v = &p->value[p->order[i]];
         bool made = v->terms == 0 || v->term->loop != NULL;
         if (v->array == 0 && e->derived[p->order[i]] == 0 && made)
-            e->part[p->order[i]] = ++parts;
+            e->unnamed[p->order[i]] = ++unnamed;
     }
 }
 
@@ -536,12 +536,12 @@ static bool adx_begin_explaining(adx_explainer *e)
     const adx_tensor_program *p = e->t->program;
     e->needed = (bool *)adx_take(m, p->values, sizeof *e->needed);
     e->derived = (uint32_t *)adx_take(m, p->values, sizeof *e->derived);
-    e->part = (uint32_t *)adx_take(m, p->values, sizeof *e->part);
+    e->unnamed = (uint32_t *)adx_take(m, p->values, sizeof *e->unnamed);
     e->cost = (ad_tensor_cost *)adx_take(m, p->steps, sizeof *e->cost);
     e->written = (uint64_t *)adx_take(m, p->steps, sizeof *e->written);
     e->x = (int64_t *)adx_take(m, p->vars, sizeof *e->x);
     e->own = (bool *)adx_take(m, p->vars, sizeof *e->own);
-    return e->needed != NULL && e->derived != NULL && e->part != NULL
+    return e->needed != NULL && e->derived != NULL && e->unnamed != NULL
         && e->cost != NULL && e->written != NULL && e->x != NULL
         && e->own != NULL;
 }
@@ -551,7 +551,7 @@ static void adx_end_explaining(adx_explainer *e)
     const ad_allocator *m = &e->t->memory;
     adx_drop(m, e->needed);
     adx_drop(m, e->derived);
-    adx_drop(m, e->part);
+    adx_drop(m, e->unnamed);
     adx_drop(m, e->cost);
     adx_drop(m, e->written);
     adx_drop(m, e->x);

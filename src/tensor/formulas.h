@@ -1,11 +1,11 @@
 #pragma once
 
 /* === tensor/formulas ========================================================
- * From expressions to terms: reads, products, functions, and the values that
- * hold parts of an expression. A formula is lowered from its root down: sums
- * and brackets add terms to the value at hand, with the points of the brackets'
- * conditions; a product is a term of its factors, of which those that are no
- * reads are values of their own; a function is a value of its arguments.
+ * From expressions to terms: reads, products, functions, and unnamed values. A
+ * formula is lowered from its root down: sums and brackets add terms to the
+ * value at hand, with the points of the brackets' conditions; a product is a
+ * term of its factors, of which those that are no reads are unnamed values; a
+ * function is an unnamed value of its arguments.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/binding tensor/open
  *           tensor/programs tensor/sharing tensor/lower tensor/splits
@@ -18,9 +18,9 @@ ADX_SELDOM_BEGIN
 static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
                           uint32_t node, ad_real times);
 
-// Returns the parts of a set where a condition is true; node 0: all of it.
-static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
-                                          uint32_t node)
+// Returns the pieces of a set where a condition is true; node 0: all of it.
+static const adx_set_pieces *adx_sets_where(adx_lowering *k, adx_set *s,
+                                            uint32_t node)
 {
     if (node != 0)
         return adx_set_where(k, s, node);
@@ -30,7 +30,7 @@ static const adx_set_pieces *adx_parts_of(adx_lowering *k, adx_set *s,
     return all;
 }
 
-/* --- values for parts ---------------------------------------------------- */
+/* --- unnamed values ------------------------------------------------------ */
 
 static void adx_lower_into(adx_lowering *k, adx_target to, adx_set *s,
                            uint32_t node);
@@ -38,53 +38,54 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
                               const uint32_t node[], uint32_t nodes,
                               ad_real times);
 
-// Makes a product of expressions a value; fixed: without a derivative. *all:
-// whether it is written at all points of its set; may be NULL.
-static adx_access adx_make_part(adx_lowering *k, adx_set *s,
-                                const uint32_t node[], uint32_t nodes,
-                                bool fixed, bool *all)
+// Makes a product of expressions an unnamed value; fixed: without a derivative.
+// *all: whether it is written at all points of its set; may be NULL.
+static adx_access adx_make_unnamed(adx_lowering *k, adx_set *s,
+                                   const uint32_t node[], uint32_t nodes,
+                                   bool fixed, bool *all)
 {
     const adx_access none = { 0, 0 };
-    adx_set *c = adx_set_of_part(k, s, node, nodes);
+    adx_set *c = adx_set_of_unnamed(k, s, node, nodes);
     if (c == NULL)
         return none;
-    adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
+    adx_target unnamed = adx_new_unnamed(k, ADX_VALUE_SUM, c);
     if (!adx_is_lowering(k))
         return none;
     adx_set *reading = adx_copy_set(c);     // rows of the indices
     if (reading == NULL)
         return none;
     if (nodes == 1)
-        adx_lower_into(k, part, c, node[0]);
+        adx_lower_into(k, unnamed, c, node[0]);
     else
-        adx_lower_factors(k, part, c, node, nodes, 1);
+        adx_lower_factors(k, unnamed, c, node, nodes, 1);
     if (!adx_is_lowering(k))
         return none;
-    k->t->program->value[part.value].fixed = fixed;
+    k->t->program->value[unnamed.value].fixed = fixed;
     if (all != NULL)
-        *all = adx_is_everywhere_in(k, part.value, reading);
-    part.value = adx_complete_value(k->t, part.value);
-    return adx_read_part(s, reading, part, adx_dims_of(k, part.value));
+        *all = adx_is_everywhere_in(k, unnamed.value, reading);
+    unnamed.value = adx_complete_value(k->t, unnamed.value);
+    return adx_read_unnamed(s, reading, unnamed, adx_dims_of(k, unnamed.value));
 }
 
-// Makes a part that is read at all points of s, also where it is 0.
-static adx_access adx_part_of(adx_lowering *k, adx_set *s,
-                              const uint32_t node[], uint32_t nodes, bool fixed)
+// Makes one that is read at all points of s, also where it is 0.
+static adx_access adx_unnamed_of(adx_lowering *k, adx_set *s,
+                                 const uint32_t node[], uint32_t nodes,
+                                 bool fixed)
 {
-    return adx_make_part(k, s, node, nodes, fixed, NULL);
+    return adx_make_unnamed(k, s, node, nodes, fixed, NULL);
 }
 
-// Makes a part that is a factor of a product. *s becomes the set of the points
-// where the part is written.
-static adx_access adx_factor_part(adx_lowering *k, adx_set **s,
-                                  const uint32_t node[], uint32_t nodes,
-                                  bool fixed)
+// Makes one that is a factor of a product. *s becomes the set of the points
+// where the unnamed is written.
+static adx_access adx_unnamed_factor(adx_lowering *k, adx_set **s,
+                                     const uint32_t node[], uint32_t nodes,
+                                     bool fixed)
 {
     bool all = false;
-    adx_access part = adx_make_part(k, *s, node, nodes, fixed, &all);
+    adx_access unnamed = adx_make_unnamed(k, *s, node, nodes, fixed, &all);
     if (adx_is_lowering(k) && !all)
-        adx_restrict(k->t, s, part);
-    return part;
+        adx_restrict(k->t, s, unnamed);
+    return unnamed;
 }
 
 /* --- reads --------------------------------------------------------------- */
@@ -249,7 +250,7 @@ static adx_access adx_argument_of(adx_lowering *k, adx_set *s, uint32_t node)
         && (n->count == 0 || k->t->tree.array[n->of].rank == 0
             || k->t->tree.dim[k->t->tree.array[n->of].first].relation == 0))
         return adx_read_number_at(k, s, n);
-    return adx_part_of(k, s, &node, 1, false);
+    return adx_unnamed_of(k, s, &node, 1, false);
 }
 
 /* --- products ------------------------------------------------------------ */
@@ -302,8 +303,8 @@ static void adx_list_factor(adx_lowering *k, adx_product_list *p, uint32_t node,
         p->above[p->n++] = node;
 }
 
-// Makes a factor of a product: a number of an array, or a part. *sign: the
-// number by which the product must be multiplied.
+// Makes a factor of a product: a number of an array, or of an unnamed value.
+// *sign: the number by which the product must be multiplied.
 static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
                                   ad_real *sign)
 {
@@ -312,7 +313,7 @@ static adx_access adx_take_factor(adx_lowering *k, adx_set **s, uint32_t node,
     *sign = 1;
     return adx_is_open_size(k, f) ? adx_size_number(k, f)
          : f->kind == ADX_TREE_READ ? adx_factor_read(k, s, f, sign)
-         : adx_factor_part(k, s, detach ? &f->child : &node, 1, detach);
+         : adx_unnamed_factor(k, s, detach ? &f->child : &node, 1, detach);
 }
 
 // Makes several factors of a product. A factor that stands there twice is made
@@ -328,15 +329,16 @@ static void adx_take_each(adx_lowering *k, adx_set **s, const uint32_t node[],
     }
 }
 
-// Takes the factors of a product: reads, or parts. *s becomes the set of the
-// points where none of them is 0 for want of being written.
+// Takes the factors of a product: reads of arrays or of unnamed values. *s
+// becomes the set of the points where none of them is 0 for want of being
+// written.
 static uint32_t adx_take_factors(adx_lowering *k, adx_set **s,
                                  const uint32_t node[], uint32_t nodes,
                                  ad_real *times, adx_access factor[])
 {
     uint32_t before = nodes > 2;        // all but the last one first
     if (before) {
-        factor[0] = adx_factor_part(k, s, node, nodes - 1, false);
+        factor[0] = adx_unnamed_factor(k, s, node, nodes - 1, false);
         node += nodes - 1;
         nodes = 1;
     }
@@ -446,7 +448,7 @@ static adx_set *adx_set_of_vars(const adx_set *s, uint64_t vars)
     return to;
 }
 
-// Adds rows for the indices of a part that has these variables. Returns the
+// Adds rows for the indices of a value that has these variables. Returns the
 // first one.
 static uint32_t adx_rows_of_vars(adx_set *s, uint64_t vars)
 {
@@ -501,13 +503,13 @@ static adx_access adx_pair_up(adx_pairing *p, uint32_t subset)
     adx_set *s = adx_set_of_vars(p->set, at);
     if (all == NULL || s == NULL)
         return none;
-    adx_target part = adx_new_part(p->k, ADX_VALUE_SUM, all);
-    part.out = adx_rows_of_vars(s, after);
-    adx_add_pair(p, part, s, x, y, 1);
+    adx_target unnamed = adx_new_unnamed(p->k, ADX_VALUE_SUM, all);
+    unnamed.out = adx_rows_of_vars(s, after);
+    adx_add_pair(p, unnamed, s, x, y, 1);
     if (!adx_is_lowering(p->k))
         return none;
-    part.value = adx_complete_value(p->k->t, part.value);
-    const adx_access to = { part.value, adx_rows_of_vars(p->set, after) };
+    unnamed.value = adx_complete_value(p->k->t, unnamed.value);
+    const adx_access to = { unnamed.value, adx_rows_of_vars(p->set, after) };
     return to;
 }
 
@@ -537,7 +539,7 @@ static bool adx_lower_path(adx_lowering *k, adx_target to, adx_set *s,
     return true;
 }
 
-// A product without a quotient. If one factor is 0 at some points, the parts
+// A product without a quotient. If one factor is 0 at some points, those
 // before it need not be computed there: so all are made again, for fewer
 // points. (What was made first is needed by nobody.)
 static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
@@ -571,21 +573,22 @@ static void adx_lower_factors(adx_lowering *k, adx_target to, const adx_set *s,
 
 // Returns a quotient: a product divided by another. Where the numerator is 0
 // for want of being written, there is no division.
-static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
-                                    const adx_product_list *p, ad_real *times)
+static adx_access adx_unnamed_quotient(adx_lowering *k, adx_set **s,
+                                       const adx_product_list *p,
+                                       ad_real *times)
 {
     const adx_access none = { 0, 0 };
     uint32_t all[2 * ADX_FACTORS_MOST];
     memcpy(all, p->above, p->n * sizeof *all);
     memcpy(all + p->n, p->below, p->m * sizeof *all);
-    adx_set *c = adx_set_of_part(k, *s, all, p->n + p->m);
+    adx_set *c = adx_set_of_unnamed(k, *s, all, p->n + p->m);
     if (c == NULL)
         return none;
-    adx_target part = adx_new_part(k, ADX_VALUE_OPERATION, c);
+    adx_target unnamed = adx_new_unnamed(k, ADX_VALUE_APPLICATION, c);
     adx_set *reading = adx_copy_set(c);
     if (reading == NULL || !adx_is_lowering(k))
         return none;
-    k->t->program->value[part.value].op = ADREV_OP_div;
+    k->t->program->value[unnamed.value].op = ADREV_OP_div;
     bool read = p->n == 1
              && adx_node_of(k, p->above[0])->kind == ADX_TREE_READ;
     const adx_access constant = {
@@ -594,23 +597,23 @@ static adx_access adx_quotient_part(adx_lowering *k, adx_set **s,
     *times = p->n == 0 ? 1 : *times;
     adx_access x = p->n == 0 ? constant
         : read ? adx_factor_read(k, &c, adx_node_of(k, p->above[0]), times)
-        : adx_factor_part(k, &c, p->above, p->n, false);
+        : adx_unnamed_factor(k, &c, p->above, p->n, false);
     adx_access y = !adx_is_lowering(k) ? none
         : p->m == 1 ? adx_argument_of(k, c, p->below[0])
-                    : adx_part_of(k, c, p->below, p->m, false);
+                    : adx_unnamed_of(k, c, p->below, p->m, false);
     if (!adx_is_lowering(k))
         return none;
     adx_simplify_set(c);
     if (!c->empty) {
-        adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c,
-                                                    part.out, 1);
+        adx_tensor_term *term = adx_new_tensor_term(k->t, unnamed.value, c,
+                                                    unnamed.out, 1);
         adx_add_factor(term, x);
         adx_add_factor(term, y);
     }
-    bool everywhere = adx_is_everywhere_in(k, part.value, reading);
-    part.value = adx_complete_value(k->t, part.value);
-    adx_access to = adx_read_part(*s, reading, part,
-                                  adx_dims_of(k, part.value));
+    bool everywhere = adx_is_everywhere_in(k, unnamed.value, reading);
+    unnamed.value = adx_complete_value(k->t, unnamed.value);
+    adx_access to = adx_read_unnamed(*s, reading, unnamed,
+                                     adx_dims_of(k, unnamed.value));
     if (!everywhere)
         adx_restrict(k->t, s, to);
     return to;
@@ -625,7 +628,7 @@ static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
     ad_real times = p->k;
     if (c == NULL)
         return;
-    adx_access q = adx_quotient_part(k, &c, p, &times);
+    adx_access q = adx_unnamed_quotient(k, &c, p, &times);
     if (!adx_is_lowering(k))
         return;
     adx_simplify_set(c);
@@ -635,7 +638,7 @@ static void adx_lower_quotient(adx_lowering *k, adx_target to, const adx_set *s,
 }
 
 // Whether terms of an expression of this kind can be terms of the value that it
-// is a part of.
+// stands in.
 static bool adx_is_additive(adx_tree_kind kind)
 {
     return kind == ADX_TREE_ADD || kind == ADX_TREE_SUM
@@ -692,7 +695,7 @@ static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
         return;
     if (sum)
         adx_bind_indices(k, c, n->first, n->count);
-    const adx_set_pieces *pieces = adx_parts_of(k, c, n->condition);
+    const adx_set_pieces *pieces = adx_sets_where(k, c, n->condition);
     for (uint32_t i = 0; pieces != NULL && i < pieces->n; i++)
         adx_lower_sum(k, to, pieces->set[i], n->child, times);
     if (sum)
@@ -701,7 +704,7 @@ static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- functions and extremes ---------------------------------------------- */
 
-// Makes the value an operation: its number at each point is that of arguments.
+// Makes the value an application of an operation: its number at each point is that of arguments.
 static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {
@@ -713,7 +716,7 @@ static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
     if (!adx_is_lowering(k))
         return;
     adx_tensor_value *v = &k->t->program->value[to.value];
-    v->kind = ADX_VALUE_OPERATION;
+    v->kind = ADX_VALUE_APPLICATION;
     v->op = n->of;
     adx_simplify_set(s);
     adx_tensor_term *term = adx_new_tensor_term(k->t, to.value, s, to.out, 1);
@@ -730,9 +733,9 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     k->t->program->value[to.value].op =
         n->kind == ADX_TREE_MAXIMUM ? ADREV_OP_max : ADREV_OP_min;
     adx_bind_indices(k, s, n->first, n->count);
-    // One part, so that its points have an order: the first of those that are
+    // One piece, so that its points have an order: the first of those that are
     // largest has the derivative.
-    const adx_set_pieces *pieces = adx_parts_of(k, s, n->condition);
+    const adx_set_pieces *pieces = adx_sets_where(k, s, n->condition);
     if (pieces != NULL && pieces->n > 1)
         pieces = adx_where_by_bits(k, s, n->condition);
     for (uint32_t i = 0; pieces != NULL && i < pieces->n && adx_is_lowering(k);
@@ -747,26 +750,26 @@ static void adx_lower_most(adx_lowering *k, adx_target to, adx_set *s,
     adx_forget_indices(k, n->first, n->count);
 }
 
-// Returns the product of two numbers at each point of a set, as a value: part
-// of a power.
-static adx_access adx_times_part(adx_lowering *k, adx_set *s, adx_access x,
-                                 adx_access y)
+// Returns the product of two numbers at each point of a set, as a value: a
+// factor of a power.
+static adx_access adx_unnamed_product(adx_lowering *k, adx_set *s, adx_access x,
+                                      adx_access y)
 {
     const adx_access none = { 0, 0 };
     adx_set *c = adx_is_lowering(k) ? adx_copy_set(s) : NULL;
     if (c == NULL)
         return none;
-    adx_target part = adx_new_part(k, ADX_VALUE_SUM, c);
+    adx_target unnamed = adx_new_unnamed(k, ADX_VALUE_SUM, c);
     if (!adx_is_lowering(k))
         return none;
-    adx_tensor_term *term = adx_new_tensor_term(k->t, part.value, c, part.out,
-                                                1);
+    adx_tensor_term *term = adx_new_tensor_term(k->t, unnamed.value, c,
+                                                unnamed.out, 1);
     adx_add_factor(term, x);
     adx_add_factor(term, y);
     if (term != NULL)
         term->in_power = true;
-    part.value = adx_complete_value(k->t, part.value);
-    return adx_read_part(s, c, part, adx_dims_of(k, part.value));
+    unnamed.value = adx_complete_value(k->t, unnamed.value);
+    return adx_read_unnamed(s, c, unnamed, adx_dims_of(k, unnamed.value));
 }
 
 // Lowers x^n for |n| > 2: squares and products, each a value; or 1 / x^n.
@@ -779,7 +782,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     adx_access all = { 0, 0 };
     const adx_access first = n->power < 0 ? adx_argument_of(k, s, n->child)
         : base->kind == ADX_TREE_READ ? adx_factor_read(k, &s, base, &times)
-        : adx_factor_part(k, &s, &n->child, 1, false);
+        : adx_unnamed_factor(k, &s, &n->child, 1, false);
     adx_access square = first;
     if (adx_is_lowering(k))
         adx_simplify_set(s);
@@ -788,11 +791,11 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     bool any = false;
     for (; left > 0 && adx_is_lowering(k); left >>= 1) {
         if (left & 1) {
-            all = any ? adx_times_part(k, s, all, square) : square;
+            all = any ? adx_unnamed_product(k, s, all, square) : square;
             any = true;
         }
         if (left > 1)
-            square = adx_times_part(k, s, square, square);
+            square = adx_unnamed_product(k, s, square, square);
     }
     if (!adx_is_lowering(k))
         return;
@@ -805,7 +808,7 @@ static void adx_lower_power_of(adx_lowering *k, adx_target to, adx_set *s,
     else {
         const adx_access one = { adx_constant_value(k->t, 1), 0 };
         adx_tensor_value *v = &k->t->program->value[to.value];
-        v->kind = ADX_VALUE_OPERATION;
+        v->kind = ADX_VALUE_APPLICATION;
         v->op = ADREV_OP_div;
         adx_tensor_term *term =
             adx_new_tensor_term(k->t, to.value, s, to.out, 1);

@@ -84,7 +84,7 @@ static bool adx_is_second_spelled(const adx_tensor_second *s, bool helper[])
 static bool adx_is_spelled(const adx_tensor_value *v)
 {
     bool helper[ADX_HELPER_COUNT] = {0};
-    if (v->kind != ADX_VALUE_OPERATION && v->kind != ADX_VALUE_PARTIAL
+    if (v->kind != ADX_VALUE_APPLICATION && v->kind != ADX_VALUE_PARTIAL
         && v->kind != ADX_VALUE_SECOND)
         return true;
     return adx_find_helpers(adx_row_of(v->op)->value, helper)

@@ -11,7 +11,7 @@
  *           tensor/fusion tensor/emission
  *   offers  adx_numbers_read adx_say_operand adx_take_numbers
  *           adx_say_product_of adx_sum_text adx_say_sum_text adx_say_added
- *           adx_say_operation_at adx_is_run_index adx_say_run_index
+ *           adx_say_application_at adx_is_run_index adx_say_run_index
  *           adx_say_open_index adx_say_pointwise
  * ========================================================================== */
 
@@ -323,8 +323,8 @@ static uint32_t adx_say_second(adx_emission *e, const adx_tensor_value *v,
 }
 
 // Writes a function, its partial, or the derivative of that, as a number.
-static uint32_t adx_say_operation_at(adx_emission *e, uint32_t value,
-                                     const adx_spot_of *at)
+static uint32_t adx_say_application_at(adx_emission *e, uint32_t value,
+                                       const adx_spot_of *at)
 {
     const adx_tensor_value *v = adx_tensor_value_at(e->f->t, value);
     const char *formula = adx_formula_of(v);
@@ -509,7 +509,7 @@ static uint32_t adx_say_value_at(adx_emission *e, uint32_t value,
         number = adx_say_sum_at(e, value, index, region);
     else {
         const adx_spot_of at = adx_piece_at(e, &p->piece[0], v->dims, index);
-        number = adx_say_operation_at(e, value, &at);
+        number = adx_say_application_at(e, value, &at);
     }
     if (region == NULL && e->f->fate[value] == ADX_FATE_HOSTED) {
         adx_say_indent(e);

@@ -409,7 +409,7 @@ static adx_pointwise *adx_find_pieces(adx_arena *a, ad_tensor *t,
                       1 + open + v->dims + ADX_LOOKUPS_MOST, 0, NULL };
     bool sum = v->kind == ADX_VALUE_SUM;
     if (k.to == NULL || v->size == 0 || adx_has_sums(v)
-        || (!sum && v->kind != ADX_VALUE_OPERATION
+        || (!sum && v->kind != ADX_VALUE_APPLICATION
             && v->kind != ADX_VALUE_PARTIAL
             && v->kind != ADX_VALUE_SECOND))
         return NULL;

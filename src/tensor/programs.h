@@ -16,7 +16,7 @@
  *           tensor/open
  *   offers  adx_access adx_tensor_term adx_value_kind ADX_VALUE_INPUT
  *           ADX_VALUE_TANGENT_IN ADX_VALUE_WEIGHT ADX_VALUE_SUM
- *           ADX_VALUE_OPERATION ADX_VALUE_PARTIAL ADX_VALUE_SECOND
+ *           ADX_VALUE_APPLICATION ADX_VALUE_PARTIAL ADX_VALUE_SECOND
  *           ADX_VALUE_MOST ADX_VALUE_SIZE adx_tensor_second adx_tensor_value
  *           adx_new_value adx_lay_out adx_finish_value adx_new_tensor_term
  *           adx_add_factor adx_add_least adx_place_form adx_covering
@@ -57,7 +57,7 @@ typedef enum adx_value_kind {
     ADX_VALUE_TANGENT_IN,
     ADX_VALUE_WEIGHT,
     ADX_VALUE_SUM,              // of terms
-    ADX_VALUE_OPERATION,        // op of the factors of one term
+    ADX_VALUE_APPLICATION,      // op of the factors of one term
     ADX_VALUE_PARTIAL,          // its partial with respect to argument `which`
     ADX_VALUE_SECOND,           // the derivative of that, `second`
     ADX_VALUE_MOST,             // the largest, or least, factor of all points;

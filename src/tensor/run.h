@@ -332,9 +332,9 @@ static ad_real adx_operation_of_values(const adx_tensor_value *of,
          ? adx_partial_at(of->op, of->which, x[0], x[1], x[2], v) : v;
 }
 
-// Computes an operation along a strip.
-static void adx_operation_strip(const adx_evaluating *e, const adx_reads *r,
-                                ad_real *to, int64_t stride, int64_t n)
+// Computes an application along a strip.
+static void adx_application_strip(const adx_evaluating *e, const adx_reads *r,
+                                  ad_real *to, int64_t stride, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const ad_real a[] = { r->from[0][i * r->stride[0]],
@@ -344,7 +344,7 @@ static void adx_operation_strip(const adx_evaluating *e, const adx_reads *r,
     }
 }
 
-// Computes a sum, or an operation, along a strip.
+// Computes a sum, or an application, along a strip.
 ADX_INLINE void adx_run_value_strip(const adx_evaluating *e, const adx_reads *r,
                                     ad_real *to, int64_t stride, int64_t n,
                                     bool loop)
@@ -352,10 +352,10 @@ ADX_INLINE void adx_run_value_strip(const adx_evaluating *e, const adx_reads *r,
     if (e->value->kind == ADX_VALUE_SUM)
         adx_add_strip(e, r, to, stride, n, loop);
     else
-        adx_operation_strip(e, r, to, stride, n);
+        adx_application_strip(e, r, to, stride, n);
 }
 
-// Does a strip of a sum or of an operation.
+// Does a strip of a sum or of an application.
 static bool adx_run_along(void *user, const int64_t x[], uint32_t var,
                           int64_t n)
 {
@@ -447,12 +447,13 @@ static void adx_scatter_sums(const adx_evaluating *e, const adx_reads *r,
         adx_scatter_by(&s, at, ADX_STRIP_ADD);
 }
 
-// Stores an operation's numbers at these places.
-static void adx_scatter_operations(const adx_evaluating *e, const adx_reads *r,
-                                   const int64_t at[], int64_t n)
+// Stores the numbers of an application at these places.
+static void adx_scatter_applications(const adx_evaluating *e,
+                                     const adx_reads *r, const int64_t at[],
+                                     int64_t n)
 {
     ad_real value[ADX_GATHER_MOST];
-    adx_operation_strip(e, r, value, 1, n);
+    adx_application_strip(e, r, value, 1, n);
     for (int64_t i = 0; i < n; i++)
         e->out[at[i]] = value[i];
 }
@@ -476,7 +477,7 @@ static void adx_gather_points(const adx_evaluating *e, const adx_gathering *s)
     if (e->value->kind == ADX_VALUE_SUM)
         adx_scatter_sums(e, &r, at, s->n);
     else
-        adx_scatter_operations(e, &r, at, s->n);
+        adx_scatter_applications(e, &r, at, s->n);
 }
 
 // Does the range at each point along maps.

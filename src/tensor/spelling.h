@@ -20,7 +20,7 @@ typedef struct adx_explainer {
     adx_writer out;             // the same
     bool *needed;               // [values]
     uint32_t *derived;          // [values] whose derivative it is, or 0
-    uint32_t *part;             // [values] number of a part without a name
+    uint32_t *unnamed;          // [values] number of an unnamed one, or 0
     ad_tensor_cost *cost;       // [steps]
     uint64_t *written;          // [steps] numbers
     int64_t *x;                 // [vars]
@@ -89,7 +89,7 @@ static void adx_spell_value(const adx_explainer *e, uint32_t value)
         adx_spell(e, of->tangent == value ? "'" : "~");
     } else {
         adx_spell(e, "#");
-        adx_put_natural(&e->to, e->part[value]);
+        adx_put_natural(&e->to, e->unnamed[value]);
     }
 }
 
@@ -459,7 +459,7 @@ static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
                               const adx_tensor_term *term)
 {
     ad_real k = term->k < 0 ? -term->k : term->k;
-    bool call = (v->kind == ADX_VALUE_OPERATION && v->op != ADREV_OP_div)
+    bool call = (v->kind == ADX_VALUE_APPLICATION && v->op != ADREV_OP_div)
              || v->kind == ADX_VALUE_PARTIAL || v->kind == ADX_VALUE_SECOND;
     if (v->kind == ADX_VALUE_SECOND)
         adx_print(&e->out, "d%z ", (size_t)v->second->by + 1);
@@ -476,7 +476,7 @@ static void adx_spell_product(const adx_explainer *e, const adx_tensor_value *v,
             break;
         }
         adx_spell(e, i == 0 ? "" : call ? ", "
-                    : v->kind == ADX_VALUE_OPERATION ? "/" : "*");
+                    : v->kind == ADX_VALUE_APPLICATION ? "/" : "*");
         adx_spell_access(e, term->factor[i]);
     }
     adx_spell(e, call ? ")" : "");

@@ -45,11 +45,11 @@ static void adx_say_sum_term(adx_emission *e, const adx_looping *k)
     adx_say(&e->text, ";\n");
 }
 
-// Writes the code of a point of an operation: its number is stored.
-static void adx_say_operation_term(adx_emission *e, const adx_looping *k)
+// Writes the code of a point of an application: its number is stored.
+static void adx_say_application_term(adx_emission *e, const adx_looping *k)
 {
     const adx_spot_of at = { k->term->set, NULL };
-    uint32_t number = adx_say_operation_at(e, k->value, &at);
+    uint32_t number = adx_say_application_at(e, k->value, &at);
     adx_say_indent(e);
     adx_say_place(e, k->value, adx_written_at(e, k), true);
     adx_say(&e->text, " = v%lu;\n", (unsigned long)number);
@@ -166,7 +166,7 @@ static void adx_say_at_point(adx_emission *e, const adx_looping *k)
     else if (v->kind == ADX_VALUE_MOST)
         adx_say_most_term(e, k);
     else
-        adx_say_operation_term(e, k);
+        adx_say_application_term(e, k);
 }
 
 // Writes a*b at a point of a reduction, added to one of eight sums.

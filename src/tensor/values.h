@@ -1,20 +1,21 @@
 #pragma once
 
 /* === tensor/values ========================================================
- * Values that hold parts of expressions: which variables a part mentions, the
- * set in which it is computed, how it is read, and whether it is written at all
- * points of that set. A part has only those indices that it mentions, so it is
- * computed once for all points that differ in others.
+ * Unnamed values, which hold what stands inside an expression: which variables
+ * that mentions, the set in which it is computed, how it is read, and whether
+ * it is written at all points of that set. The value has only those indices
+ * that are mentioned, so it is computed once for all points that differ in
+ * others.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/open
  *           tensor/programs tensor/lower
- *   offers  adx_target adx_mention adx_new_part adx_set_of_part adx_read_part
- *           adx_dims_of adx_covers adx_is_everywhere_in
+ *   offers  adx_target adx_mention adx_new_unnamed adx_set_of_unnamed
+ *           adx_read_unnamed adx_dims_of adx_covers adx_is_everywhere_in
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
 
-// Where a part of an expression goes: numbers of a value, by rows of sets.
+// Where an expression goes: numbers of a value, by rows of sets.
 typedef struct adx_target {
     uint32_t value;
     uint32_t out;
@@ -56,7 +57,7 @@ static void adx_mention(const adx_lowering *k, const adx_set *s, uint32_t node,
         adx_mention(k, s, c, var);
 }
 
-/* --- values for parts ---------------------------------------------------- */
+/* --- unnamed values ------------------------------------------------------ */
 
 // Finds variables whose values follow from those of others by a map: memory
 // need not have room for all of their values.
@@ -80,7 +81,8 @@ static void adx_find_determined(const adx_set *s, bool determined[])
 
 // Makes a value with a number for each point of a set, which is simplified.
 // Rows for its indices are added to the set.
-static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
+static adx_target adx_new_unnamed(adx_lowering *k, adx_value_kind kind,
+                                  adx_set *s)
 {
     adx_arena *a = &k->t->arena;
     bool *determined = ADX_GET(a, s->width, bool);
@@ -94,12 +96,12 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
     to.value = adx_new_value(k->t, kind, dims);
     dims = 0;
     for (uint32_t v = s->open; v < s->vars && adx_is_lowering(k); v++) {
-        adx_tensor_value *part = &k->t->program->value[to.value];
+        adx_tensor_value *new = &k->t->program->value[to.value];
         if (s->gone[v] || determined[v])
             continue;
-        part->low[dims] = s->low[v];
-        part->extent[dims] = s->high[v] - s->low[v] + 1;
-        adx_range_of_var(k->t, &part->range, dims++, s, v);
+        new->low[dims] = s->low[v];
+        new->extent[dims] = s->high[v] - s->low[v] + 1;
+        adx_range_of_var(k->t, &new->range, dims++, s, v);
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r != UINT32_MAX)
             adx_form_of(s, r)[1 + v] = 1;
@@ -109,10 +111,10 @@ static adx_target adx_new_part(adx_lowering *k, adx_value_kind kind, adx_set *s)
     return to;
 }
 
-// Returns the set in which a part is computed: without variables that it does
-// not mention, if that is exact. Both have the same variables.
-static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
-                                const uint32_t node[], uint32_t nodes)
+// Returns the set in which an expression is computed: without variables that it
+// does not mention, if that is exact. Both have the same variables.
+static adx_set *adx_set_of_unnamed(adx_lowering *k, adx_set *s,
+                                   const uint32_t node[], uint32_t nodes)
 {
     adx_simplify_set(s);
     adx_set *c = adx_copy_set(s);
@@ -124,17 +126,18 @@ static adx_set *adx_set_of_part(adx_lowering *k, adx_set *s,
     return adx_project(c, keep) && c->vars == s->vars ? c : adx_copy_set(s);
 }
 
-// Returns the number of a part at the points of s: rows of the same variables.
-static adx_access adx_read_part(adx_set *s, const adx_set *of, adx_target part,
-                                uint32_t dims)
+// Returns the number of an unnamed value at the points of s: rows of the same
+// variables.
+static adx_access adx_read_unnamed(adx_set *s, const adx_set *of,
+                                   adx_target unnamed, uint32_t dims)
 {
-    adx_access to = { part.value, s->rows };
+    adx_access to = { unnamed.value, s->rows };
     for (uint32_t i = 0; i < dims; i++) {
         uint32_t r = adx_new_row(s, ADX_ROW_FORM);
         if (r == UINT32_MAX)
             break;
         for (uint32_t v = 0; v <= s->vars && v <= of->vars; v++)
-            adx_form_of(s, r)[v] = adx_form_of(of, part.out + i)[v];
+            adx_form_of(s, r)[v] = adx_form_of(of, unnamed.out + i)[v];
     }
     return to;
 }
@@ -195,11 +198,11 @@ static bool adx_covers(const adx_set *set, const adx_set *s)
     return same;
 }
 
-// Whether a part is written at all points of the set that it is made in.
-static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t part,
+// Whether a value is written at all points of the set that it is made in.
+static bool adx_is_everywhere_in(const adx_lowering *k, uint32_t value,
                                  const adx_set *of)
 {
-    const adx_tensor_value *v = &k->t->program->value[part];
+    const adx_tensor_value *v = &k->t->program->value[value];
     bool all = v->kind == ADX_VALUE_MOST;
     for (uint32_t i = 0; i < v->terms && !all; i++)
         all = adx_covers(v->term[i].set, of);
