@@ -91,7 +91,7 @@ void write_as(buffer *b, node *n, form want, bool apart)
     free(o.at);
 }
 
-static bool number_of(const node *n)
+bool number_of(const node *n)
 {
     return is_number(n) && active(n->ty);
 }
@@ -233,7 +233,7 @@ static void accumulate(buffer *b, node *target, node *n, const char *one,
 // By a function, where the place must be evaluated once.
 static void change(buffer *b, node *target, const char *how, node *n, bool apart)
 {
-    putf(b, "%s%s(", how, opt.suffix);
+    putf(b, "%s%s%s(", how, target->ty->single ? "_in_float" : "", opt.suffix);
     put_address(b, target, apart);
     put(b, ", ");
     if (n != NULL)
@@ -248,13 +248,10 @@ static void reassign(buffer *b, node *target, const char *name, node *n,
 {
     const bool single = target->ty->single;
     const text p = natural(target, apart);
-    if (has_effect(target) && !single) {
+    if (has_effect(target)) {
         change(b, target, change_name(name), n, apart);
         return;
     }
-    if (has_effect(target))
-        refuse(target, "do the step and the assignment one after the other",
-               "a place that changes while it is assigned to");
     put_text(b, p);
     put(b, " = ");
     if (single)
@@ -602,58 +599,6 @@ static form write_literal(buffer *b, node *n, bool apart)
     else
         put_text(b, slice(span_of(n)));
     return F_PLAIN;
-}
-
-/* --- macros that stay ------------------------------------------------------
- * If all that changes in an expansion are whole arguments that remain plain C
- * (a condition in `assert`), the macro is kept and its arguments are written. */
-
-static bool find_arguments(node *n, node **list, int *count)
-{
-    span s;
-    if (!touched(n))
-        return true;
-    if (n->kind >= DeclRefExpr && spelled_whole(n, &s) && !number_of(n)
-        && n->ty != NULL && *count < 32) {
-        list[(*count)++] = n;
-        return true;
-    }
-    if (touched_itself(n))
-        return false;
-    for (int i = 0; i < n->kids; i++)
-        if (!find_arguments(n->kid[i], list, count))
-            return false;
-    return true;
-}
-
-static int by_spelling(const void *a, const void *b)
-{
-    const node *x = *(node *const *)a, *y = *(node *const *)b;
-    const uint32_t i = x->begin.spelled.at, j = y->begin.spelled.at;
-    return (i > j) - (i < j);
-}
-
-static bool write_kept(buffer *b, node *n)
-{
-    node *list[32];
-    int count = 0;
-    const span all = span_of(n);
-    size_t at = all.begin;
-
-    if (!find_arguments(n, list, &count) || count == 0)
-        return false;
-    qsort(list, (size_t)count, sizeof *list, by_spelling);
-    for (int i = 0; i < count; i++) {
-        span s;
-        spelled_whole(list[i], &s);
-        if (s.begin < at)
-            continue;
-        put_text(b, slice((span){ all.file, at, s.begin }));
-        write_as(b, list[i], F_PLAIN, true);
-        at = s.end;
-    }
-    put_text(b, slice((span){ all.file, at, all.end }));
-    return true;
 }
 
 static form write_parts_call(buffer *b, node *n, library l, bool apart)

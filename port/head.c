@@ -142,7 +142,7 @@ static bool is_new(macro *m)
     const macro *first = name_find(&seen, m->name, -1);
     if (first == NULL)
         name_set(&seen, m->name, -1, m);
-    else if (!same(first->body, m->body))
+    else if (!same_macro(first, m))
         refuse_line(m->at, "convert the files one by one", "two files set what a "
                     "header asks for in different ways");
     return first == NULL;

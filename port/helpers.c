@@ -67,6 +67,18 @@ static const helper parts[] = {
       "    return *x = $(ad_mul(*x, y));\n}\n" },
     { "divided", "static inline @ divided#(@ *x, @ y)\n{\n"
       "    return *x = $(ad_div(*x, y));\n}\n" },
+    { "added_in_float", "static inline @ added_in_float#(@ *x, @ y)\n{\n"
+      "    y = $(ad_add(*x, y));\n    y.v = (float)y.v;\n"
+      "    return *x = y;\n}\n" },
+    { "subtracted_in_float", "static inline @ subtracted_in_float#(@ *x, @ y)\n{\n"
+      "    y = $(ad_sub(*x, y));\n    y.v = (float)y.v;\n"
+      "    return *x = y;\n}\n" },
+    { "multiplied_in_float", "static inline @ multiplied_in_float#(@ *x, @ y)\n{\n"
+      "    y = $(ad_mul(*x, y));\n    y.v = (float)y.v;\n"
+      "    return *x = y;\n}\n" },
+    { "divided_in_float", "static inline @ divided_in_float#(@ *x, @ y)\n{\n"
+      "    y = $(ad_div(*x, y));\n    y.v = (float)y.v;\n"
+      "    return *x = y;\n}\n" },
     { "then_added", "static inline @ then_added#(@ *x, @ y)\n{\n"
       "    const @ before = *x;\n    *x = $(ad_add(*x, y));\n"
       "    return before;\n}\n" },

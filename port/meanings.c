@@ -22,11 +22,6 @@ static macro *first_meaning(text name)
     return NULL;
 }
 
-static bool same_macro(const macro *a, const macro *b)
-{
-    return a == b || (a != NULL && b != NULL && same(a->body, b->body));
-}
-
 static macro none;              // a name that is no macro here
 
 macro *current_macro(text name)

@@ -31,6 +31,7 @@
  *   gaps         what must be written again, and the text between it
  *   words        the words of a declaration that say the type
  *   operators    names of operators
+ *   kept         macros that stay
  *   expressions  writes expressions
  *   statements   writes statements and declarations
  *   signatures   the heads of functions that are written
@@ -277,6 +278,7 @@ bool spelled_whole(const node *n, span *s);     // an argument as it is written
 void macros_read(text dump, int unit);
 macro *macro_named(text name, int unit);
 const macro *macro_for(text word, int unit);
+bool same_macro(const macro *a, const macro *b);
 size_t comment_before(int index, size_t at);
 size_t skip_blank(text t, size_t at);   // white space and comments
 size_t skip_token(text t, size_t at);
@@ -581,7 +583,9 @@ const char *compound_name(text o);
 void put_break(buffer *b, const node *left, const node *right, bool apart);
 bool touched(node *n);                  // something in it is written otherwise
 bool touched_itself(node *n);           // not only something in it
+bool number_of(const node *n);          // a recorded number
 bool whole_macro(const node *n);        // n is all that its macro stands for
+bool write_kept(buffer *b, node *n);    // false: not by the macro, but from the tree
 void write_as(buffer *b, node *n, form want, bool apart);
 void write_void(buffer *b, node *n, bool apart);
 void write_init(buffer *b, node *n, ty *t, bool apart, bool fixed);

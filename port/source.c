@@ -238,6 +238,29 @@ static macro macro_read(text t, size_t i)
     return m;
 }
 
+// The same tokens; how much white space is between them, or which comments, does
+// not matter (C11 6.10.3).
+static bool same_tokens(text a, text b)
+{
+    size_t i = skip_blank(a, 0), k = skip_blank(b, 0);
+    while (i < a.n && k < b.n) {
+        const size_t ends = skip_token(a, i), end = skip_token(b, k);
+        const size_t next = skip_blank(a, ends), other = skip_blank(b, end);
+        if (!same((text){ a.at + i, ends - i }, (text){ b.at + k, end - k })
+            || (next < a.n && other < b.n && (next == ends) != (other == end)))
+            return false;
+        i = next;
+        k = other;
+    }
+    return i >= a.n && k >= b.n;
+}
+
+bool same_macro(const macro *a, const macro *b)
+{
+    return a == b || (a != NULL && b != NULL && a->call == b->call
+                      && same_tokens(a->body, b->body));
+}
+
 static void macro_add(macro m, int unit)
 {
     macro *made = take(sizeof *made);

@@ -17,5 +17,11 @@ float float_code(const float *x, int n)
     float s = 0.1f;
     for (int i = 0; i < n; i++)
         s += x[i] * expf(-x[i]) / (i + 1);
+    float sums[] = { s, 1.1f }, *place = sums;
+    *place++ += x[1] / 3;
+    *place-- *= x[0];
+    *place++ -= 0.1 * x[2];
+    *place-- /= s;
+    s = place[0] + place[1];
     return sqrtf(s) * 0.3f;
 }

@@ -643,7 +643,7 @@ settings() {
     works "a header in two ways" 1 "$port" "$out/set.c" "$out/scaled.c" "$@"
     works "the second one is named" 0 \
         grep -q 'scaled.c:1:1: two files set' "$out/said_before"
-    sed 's/MODE 2/MODE 1/' "$out/scaled.c" > "$out/alike.c"
+    sed '1s|MODE 2|MODE  1 /* as there */\r|' "$out/scaled.c" > "$out/alike.c"
     set -- --function set --with x -o "$out/set_ad.h"
     works "a header in one way" 0 "$port" "$out/set.c" "$out/alike.c" "$@"
     works "a setting is kept" 0 grep -q '^#define MODE 1' "$out/set_ad.h"
