@@ -25,8 +25,8 @@
  *
  * Operators build an expression; ad_rec records the whole expression as one
  * statement on the tape of the calling thread. Plain C numbers are constants,
- * and so is what is computed from constants alone: they have no derivative.
- * The same operators on ad_fwd are forward mode, which needs no tape. In C++ one
+ * and so is what is computed from constants alone: they have no derivative. The
+ * same operators on ad_fwd are forward mode, which needs no tape. In C++ one
  * writes ad_rev y = x * sin(x); (docs/cpp.md).
  *
  * Not included: complex numbers, GPU.
@@ -1702,8 +1702,8 @@ ADX_INLINE void ad_tape_failure(const ad_tape *t, const char **file, int *line)
 
 // Makes the tape fail with ADREV_ENONFINITE at the first input or result that
 // is infinite or NaN; false takes that back, ad_tape_clear does not.
-// ad_tape_failed_at names the place; a debugger stops there with a breakpoint on
-// adx_fail_because (docs/debugging.md). Only statements compiled with
+// ad_tape_failed_at names the place; a debugger stops there with a breakpoint
+// on adx_fail_because (docs/debugging.md). Only statements compiled with
 // ADREV_DEBUG are looked at, and inputs and array statements if the
 // implementation is; others pass unnoticed, and cost nothing.
 ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop);
@@ -1718,8 +1718,8 @@ ADX_API const char *ad_tape_reason(const ad_tape *t);
 // is recorded, and every query says so until the tape is cleared or rewound.
 //
 //   status       in    not ADREV_OK, with which nothing happens
-//   why          in    a sentence for ad_tape_reason, which must live as long as
-//                      the tape; NULL: the text of ad_message
+//   why          in    a sentence for ad_tape_reason, which must live as long
+//                      as the tape; NULL: the text of ad_message
 //
 //   returns      the first error of the tape; `status` if no tape is current
 //   see          adapters/adrev_lapack.h
@@ -1930,8 +1930,8 @@ ADX_API const ad_op_info *ad_op_table(void);
 
 /* --- operators for other languages ------------------------------------------
  * Functions that record an operation by its code, where macros and inlined
- * functions are out of reach: from Python, Fortran, Julia, Lua. ad_rev is passed
- * by value, a struct of an ad_real and two uint32_t.                         */
+ * functions are out of reach: from Python, Fortran, Julia, Lua. ad_rev is
+ * passed by value, a struct of an ad_real and two uint32_t.                  */
 
 // One operation, recorded on the current tape as one statement. The result is
 // that of ad_rec for the operator of this name. A constant among the arguments
@@ -2026,8 +2026,8 @@ typedef struct ad_external_point {
 // ADREV_EEXTERNAL. No tape is current while they run: they may use other tapes,
 // or ad_grad, but not this tape.
 //
-// pullback     adds the adjoints of the inputs to dx[n]: dx += dy J. It must not
-//              write to saved or dy: dy may be the tape's own adjoints
+// pullback     adds the adjoints of the inputs to dx[n]: dx += dy J. It must
+//              not write to saved or dy: dy may be the tape's own adjoints
 // pullback_n   the same for k directions at once, at most 8 (ad_jacobian):
 //              direction r has row r of dy[k*m], and adds to row r of dx[k*n].
 //              NULL: pullback is called for each of them
@@ -2995,10 +2995,10 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
 //
 // The products here do not obey the rule that a factor of zero gives zero
 // (adx_times). But where that rule and IEEE differ, the product is NaN. So the
-// one test that a statement makes (adx_fits_N) also looks for a NaN, and only in
-// the cold branch is it asked which slots have a factor of exactly zero, which
-// is why compilers compute the bits `zero` there only. (Instead of a test in
-// each operator: 0.95 of a statement.)
+// one test that a statement makes (adx_fits_N) also looks for a NaN, and only
+// in the cold branch is it asked which slots have a factor of exactly zero,
+// which is why compilers compute the bits `zero` there only. (Instead of a test
+// in each operator: 0.95 of a statement.)
 #define ADX_DO(i)                                                           \
     s[i].d = f * a->slot[i].d;                                              \
     s[i].id = a->slot[i].id;                                                \
@@ -4448,8 +4448,8 @@ template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
 template <class Result, class Expr>
 ADX_INLINE Result adx_give(const Expr &e) { return e; }
 
-// A constant, or an expression with fewer operands: the other slots are those of
-// constants. Under a trace hook the first one is the expression's only one.
+// A constant, or an expression with fewer operands: the other slots are those
+// of constants. Under a trace hook the first one is the expression's only one.
 #define ADX_EMPTY(i)                                                        \
     r.slot[i].d = (i) < n ? s[i].d : (i) == 0;                              \
     r.slot[i].id = (i) < n ? s[i].id : 0;
@@ -4737,8 +4737,8 @@ operator<<(std::basic_ostream<Char, Traits> &stream, const X &x)
  * (ad_sqr, ad_clamp, ad_jn ...): those would get in the way of functions of the
  * same name in the user's program. And numeric_limits.
  *
- * Of <cmath> there is no nextafter, nexttoward, remquo, nor a special function of
- * C++17. ilogb, logb and the roundings to integers are those of ad_value.
+ * Of <cmath> there is no nextafter, nexttoward, remquo, nor a special function
+ * of C++17. ilogb, logb and the roundings to integers are those of ad_value.
  *
  *   needs   cpp/members number/recording number/expression number/operators
  *           number/fronts cpp/operators
@@ -5828,7 +5828,8 @@ static ADX_UNUSED adx_workspace *adx_take_workspace(adx_spare *spare,
 }
 
 // Keeps a workspace, in place of one that is kept.
-static ADX_UNUSED void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
+static ADX_UNUSED void adx_give_workspace(adx_spare *spare,
+                                          const ad_allocator *a,
                                           adx_workspace *work)
 {
     // release: pairs with the acquire in adx_take_workspace.
@@ -6149,10 +6150,10 @@ ADX_API ad_rev (ad_input)(ad_real v)
  * ========================================================================== */
 
 #if !ADREV_FIXED
-// Whether this thread is in the get of a store whose `agree` is missing, so that
-// other processes, if there are any, may call it more or less often. A loop sets
-// it (loop/resume), and ranks ask it (mpi/collectives), in whatever order the
-// headers are included.
+// Whether this thread is in the get of a store whose `agree` is missing, so
+// that other processes, if there are any, may call it more or less often. A
+// loop sets it (loop/resume), and ranks ask it (mpi/collectives), in whatever
+// order the headers are included.
 static ADX_THREAD bool adx_fetching_alone ADX_UNUSED;
 #endif
 
@@ -6712,8 +6713,8 @@ ADX_SELDOM_END
 
 /* --- the life of a tape -------------------------------------------------- */
 
-// Begins a new recording in the memory of the old one, with a job of its own: so
-// values of the old one are foreign from here on.
+// Begins a new recording in the memory of the old one, with a job of its own:
+// so values of the old one are foreign from here on.
 static void adx_reset_tape(ad_tape *t, adx_context *c)
 {
     if (ADREV_FIXED < 2 && t->last != NULL)
@@ -7291,10 +7292,10 @@ ADX_INLINE void adx_spread_two(ad_real adj[], const adx_operand *p, ad_real a)
     adx_spread_one(adj, p, a);
 }
 
-// Adds the contributions of one statement, whose adjoint a is plain, and returns
-// op, where it ends. No statement is without operands. (In pairs: particles,
-// bench/, 13 % faster. On small machines ADX_OPAQUE has gcc go on with p in the
-// register where op was, instead of computing its end apart.)
+// Adds the contributions of one statement, whose adjoint a is plain, and
+// returns op, where it ends. No statement is without operands. (In pairs:
+// particles, bench/, 13 % faster. On small machines ADX_OPAQUE has gcc go on
+// with p in the register where op was, instead of computing its end apart.)
 ADX_INLINE const adx_operand *adx_spread_plain(ad_real adj[],
                                                const adx_operand *op,
                                                size_t n, ad_real a)
@@ -7324,7 +7325,8 @@ ADX_INLINE const adx_operand *adx_spread_plain(ad_real adj[],
 
 // The same of any statement. A zero partial needs care only where a is not
 // finite. Nothing is added if a is zero. (One test for both: particles and dot,
-// bench/, take a tenth less time in all than with three comparisons of numbers.)
+// bench/, take a tenth less time in all than with three comparisons of
+// numbers.)
 ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
                            ad_real a)
 {
@@ -8157,7 +8159,8 @@ static bool adx_prefers_forward(const ad_tape *t, size_t m, size_t n)
 ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                               size_t n, const ad_rev x[], ad_real J[])
 {
-    bool missing = m > ADX_MOST_ELEMENTS || adx_no_array(adx_size_times(m, n), J);
+    bool missing = m > ADX_MOST_ELEMENTS
+                || adx_no_array(adx_size_times(m, n), J);
     bool run;
     ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
@@ -8168,8 +8171,8 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     size_t most = ADX_WIDEST;
     while (most > 1 && !adx_afford(t, adx_width(count, most)))
         most = most == 8 ? 4 : 1;
-    // All sweeps use this room: nothing in one of them may take adjoints of this
-    // tape again, which writes there or frees it.
+    // All sweeps use this room: nothing in one of them may take adjoints of
+    // this tape again, which writes there or frees it.
     ad_real *a = adx_uncleared(t, adx_width(count, most));
     if (a == NULL)
         return ADREV_ENOMEM;
@@ -8225,9 +8228,9 @@ static ad_rev *adx_array(adx_session *s, size_t n)
     return (ad_rev *)p;
 }
 
-// Begins a session: a segment on the current tape, or on a tape of its own where
-// there is none. What the segment records has another job, so nothing outside
-// can refer to it after adx_close_session.
+// Begins a session: a segment on the current tape, or on a tape of its own
+// where there is none. What the segment records has another job, so nothing
+// outside can refer to it after adx_close_session.
 static ad_status adx_open_session(adx_session *s)
 {
     s->own = NULL;
@@ -8918,11 +8921,11 @@ ADX_SELDOM_END
  *     La = log t - digamma(a+1) + digamma(c+1)
  *     Lb = log(1-t) - digamma(b+1) + digamma(c+1)
  *
- * f(t) dt is D W (t/x)^a ((1-t)/y)^b du, and a derivative with respect to a or b
- * multiplies it by a polynomial in La and Lb. The first one, La + b/(a c), has
- * one sign on either side of its zero, and its whole integral is 0: so it is
- * integrated from x away from there, and nothing cancels. What of Gamma(a) is
- * infinite at 0 is in W, so that a shape may be 0.
+ * f(t) dt is D W (t/x)^a ((1-t)/y)^b du, and a derivative with respect to a or
+ * b multiplies it by a polynomial in La and Lb. The first one, La + b/(a c),
+ * has one sign on either side of its zero, and its whole integral is 0: so it
+ * is integrated from x away from there, and nothing cancels. What of Gamma(a)
+ * is infinite at 0 is in W, so that a shape may be 0.
  *
  * The integrand is a bell in u, with singularities where t/(1-t) is -1, at a
  * distance pi from the line. Sixteen points of Gauss and Legendre see all of a
@@ -9200,8 +9203,8 @@ ADX_SELDOM_END
  * partials need: the rows PARTIAL of core/operations, and a few others. So a
  * partial is made of operations, and has partials itself.
  *
- * For that the cells of the tables, which are C expressions, are parsed here, by
- * recursive descent, into terms of one operation each.
+ * For that the cells of the tables, which are C expressions, are parsed here,
+ * by recursive descent, into terms of one operation each.
  *
  *     choice   = either [ "?" choice ":" choice ]
  *     either   = both { "||" both }
@@ -9276,10 +9279,10 @@ ADX_PARTIALS(ADX_DEFINE_PARTIAL)
 ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
 // ADX_DO(code, value), of x, y and z, for every operation of one result but
-// chain: whether a zero absorbs there is for the place of use to say. ADX_DO is a
-// name that each place defines, and not an argument, because ADREV_OPS gives its
-// visitor the columns of a row and nothing else: ADX_EVERY_ROW cannot be told
-// whom to pass them on to.
+// chain: whether a zero absorbs there is for the place of use to say. ADX_DO is
+// a name that each place defines, and not an argument, because ADREV_OPS gives
+// its visitor the columns of a row and nothing else: ADX_EVERY_ROW cannot be
+// told whom to pass them on to.
 #define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
 #define ADX_EVERY_ROW(name, ...)  ADX_DO(ADREV_OP_##name, adx_f_##name(x, y, z))
 #define ADX_EVERY_DERIVED(name, ...)                                        \
@@ -9816,8 +9819,8 @@ static bool adx_is_order(ad_real k, uint64_t id)
 }
 
 // A function for each row, with the arguments in the registers in which ad_op1
-// and its kin have them: a call goes on by one jump. (One function with all rows
-// in a switch takes twice as long.)
+// and its kin have them: a call goes on by one jump. (One function with all
+// rows in a switch takes twice as long.)
 #define ADX_DEFINE_1(name, fx)                                              \
     static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i)    \
     {                                                                       \
@@ -10806,14 +10809,14 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
 // n operands, of which operand i has the partial scale * d[i].
 typedef struct adx_span {
     adx_ids ids;
-    ad_real *d;                 // NULL: 1; with ADREV_FIXED scale is 1 otherwise
+    ad_real *d;                 // NULL: 1; else with ADREV_FIXED scale is 1
     ad_real scale;
 } adx_span;
 
 #if ADREV_FIXED
 // Small machines have a loop each for three kinds of spans. In all, n > 0, and
-// adj are the adjoints that the ids name: those of a list, or else `id` and what
-// follows at that stride. The sink may be one of them.
+// adj are the adjoints that the ids name: those of a list, or else `id` and
+// what follows at that stride. The sink may be one of them.
 #define ADX_EACH_ID(product)                                                \
     if (list == NULL)                                                       \
         do {                                                                \
@@ -11377,7 +11380,7 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
         return;
     const adx_view factor = adx_vector(n, &a, 0);
     const adx_view from = adx_vector(n, x, incx);
-    const adx_view partials = from;     // one whose address nobody has is faster
+    const adx_view partials = from;     // nobody has its address: faster
     const adx_addend addend[3] = {
         { .x = factor, .d = &partials, .scale = 1 },
         { .x = from, .scale = a.v },
@@ -11492,7 +11495,10 @@ ADREV_STEPS(ADX_STEP)
 #undef ADX_LOOPS_3
 
 // The row of a code that is known only now.
-ADX_APART adx_each_op adx_any_each_op(ad_opcode op) { return adx_each_op_of(op); }
+ADX_APART adx_each_op adx_any_each_op(ad_opcode op)
+{
+    return adx_each_op_of(op);
+}
 
 #if !ADREV_FIXED
 // The value of an operation at a single element.
@@ -11809,8 +11815,8 @@ ADX_API void (ad_softmax_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
  * Products of matrices, and of a triangular matrix with a vector. As a linear
  * statement each result would store the partials of all its terms. A product
  * stores its two matrices once instead, and its sweeps multiply by them. A dot
- * product is a row times a column (with ADREV_FIXED, a linear statement), and in
- * a product with a vector the second matrix has one column.
+ * product is a row times a column (with ADREV_FIXED, a linear statement), and
+ * in a product with a vector the second matrix has one column.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           array/operands array/linear array/sums
@@ -11882,8 +11888,8 @@ static void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
 #endif
 
 #if ADREV_FIXED
-// The fast case of a vector B with any ids: first the adjoints of A, row by row,
-// then those of the vector.
+// The fast case of a vector B with any ids: first the adjoints of A, row by
+// row, then those of the vector.
 static void adx_column_reverse(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
@@ -12261,7 +12267,7 @@ static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
     for (size_t i = 0; i < a->rows; i++, y += incy) {
         const ad_real sum = adx_few_products(0, k, row, along, v, stride);
         adx_set_result(y, sum, ADX_BASE(s), i);
-        if (k > 0)              // or there may be no array: NULL + 0 is undefined
+        if (k > 0)              // else there may be no array, and no NULL + 0
             row += down;
     }
 }
@@ -12314,8 +12320,8 @@ ADX_INLINE ad_real adx_dot_row(size_t n, const ad_rev *x, ptrdiff_t incx,
     return total;
 }
 
-// A linear statement: the partials of each array are the values of the other. Of
-// an array with itself they are 2 x.
+// A linear statement: the partials of each array are the values of the other.
+// Of an array with itself they are 2 x.
 ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                                     const ad_rev *y, ptrdiff_t incy)
 {
@@ -12806,10 +12812,10 @@ static void adx_set_scratch(ad_tape *t, size_t numbers)
 }
 
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
-// then the list of ids. It also makes sure that a sweep has scratch room for the
-// operands and results. NULL: nothing is recorded. If there are no results, one
-// value is made all the same, which nobody uses: the values say where on the
-// tape a statement is.
+// then the list of ids. It also makes sure that a sweep has scratch room for
+// the operands and results. NULL: nothing is recorded. If there are no results,
+// one value is made all the same, which nobody uses: the values say where on
+// the tape a statement is.
 static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
                                       size_t bytes, size_t m)
 {
@@ -12888,8 +12894,8 @@ static void adx_tell_external(const adx_external *s, const adx_view *from,
 }
 
 // Writes what the rule saves, and tells the hook. Then the statement joins the
-// tape's chain of those that a clear or a rewind must destroy, unless a hook has
-// taken that over.
+// tape's chain of those that a clear or a rewind must destroy, unless a hook
+// has taken that over.
 static void adx_fill_external(adx_external *s, const ad_external_rule *rule,
                               bool always, const void *saved, size_t bytes,
                               const adx_view *from)
@@ -12955,11 +12961,11 @@ ADX_API ad_status (ad_external)(const ad_external_rule *rule,
 #endif
 /* === check/differences ======================================================
  * Finding mistakes. ad_check compares derivatives with differences for many
- * increments. It weighs what it sees against three sizes, so that it neither misses
- * mistakes nor raises false alarms: the spread of the extrapolated differences,
- * the rounding of f, and the sum of the absolute values of all paths from x to
- * y, which bounds the rounding of the gradient itself. The other tools walk
- * over the entries and skip kinds that they do not know.
+ * increments. It weighs what it sees against three sizes, so that it neither
+ * misses mistakes nor raises false alarms: the spread of the extrapolated
+ * differences, the rounding of f, and the sum of the absolute values of all
+ * paths from x to y, which bounds the rounding of the gradient itself. The
+ * other tools walk over the entries and skip kinds that they do not know.
  *
  *   needs   number/recording tape/layout tape/life sweep/session
  *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row
@@ -12973,8 +12979,9 @@ ADX_SELDOM_BEGIN
 /* --- differences ------------------------------------------------------------
  * A pass is a series of increments h, each a quarter of the one before, and a
  * row for each. Up to four passes differ in their first one. Increments are
- * powers of 2 in units of the scale of x. Slopes are taken along d, the direction whose
- * components are such scales, so all of them have the unit of f.             */
+ * powers of 2 in units of the scale of x. Slopes are taken along d, the
+ * direction whose components are such scales, so all of them have the unit of
+ * f.                                                                         */
 
 #define ADX_NARROW  (sizeof(ad_real) == 4)
 #define ADX_EPSILON (ADX_NARROW ? ADX_K(0x1p-23) : ADX_K(0x1p-52))
@@ -12993,8 +13000,8 @@ typedef struct adx_row {
     ad_real noise;              // what the rounding of f does to a slope
 } adx_row;
 
-// The values of f at this many increments are cached for the other outputs: more
-// than those of one pass.
+// The values of f at this many increments are cached for the other outputs:
+// more than those of one pass.
 #define ADX_CACHED (3 * (size_t)ADX_ROWS)
 
 typedef struct adx_probe {
@@ -13228,12 +13235,12 @@ static bool adx_is_between(ad_real x, ad_real low, ad_real high)
 }
 
 // Whether f is bent at x. In a smooth function the difference between the
-// slopes to the right and to the left shrinks with h, by 4 from row to row. So a
-// and b, which divide this jump in one row by that in the next, are near 4 there,
-// near 1 at a kink, and near 1/4 where f itself jumps. If neither is near 4,
-// there is a kink in two cases: the jump of the slope is larger than the errors;
-// or f jumps, and by much of what it changes in the first row, not by a quantum
-// of its rounding.
+// slopes to the right and to the left shrinks with h, by 4 from row to row. So
+// a and b, which divide this jump in one row by that in the next, are near 4
+// there, near 1 at a kink, and near 1/4 where f itself jumps. If neither is
+// near 4, there is a kink in two cases: the jump of the slope is larger than
+// the errors; or f jumps, and by much of what it changes in the first row, not
+// by a quantum of its rounding.
 static bool adx_is_bent(const adx_row *first, const adx_row *r)
 {
     ad_real jump = r[0].right - r[0].left;
@@ -13322,9 +13329,9 @@ ADX_SELDOM_END
 
 ADX_SELDOM_BEGIN
 
-// The first increment of a pass, in units of d. Pass 0 begins with an eighth of the
-// size of x; pass 1 with an eighth, if x is smaller than 1; pass 2 with a much
-// smaller one; pass 3 with a smaller one still, for an input that is 0. A
+// The first increment of a pass, in units of d. Pass 0 begins with an eighth of
+// the size of x; pass 1 with an eighth, if x is smaller than 1; pass 2 with a
+// much smaller one; pass 3 with a smaller one still, for an input that is 0. A
 // result of 0 says that the pass is not needed.
 static ad_real adx_first_increment(const adx_probe *p, int pass)
 {

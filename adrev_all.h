@@ -11,8 +11,8 @@
  *
  * Two headers wait for what they need. adrev_eigen.h joins if Eigen has been
  * included before, in C++. adrev_real.h joins if ADREV_SOURCE is defined, and
- * this header may be included again for each such file. adrev_mpi.h, which needs
- * an implementation of MPI, is never included here.
+ * this header may be included again for each such file. adrev_mpi.h, which
+ * needs an implementation of MPI, is never included here.
  *
  * `make single` joins all of this into one file, adrev_single.h, which is used
  * in the same way.

@@ -1114,8 +1114,8 @@ static ad_status adx_blame_element(const adx_assembling *s, size_t kind,
 }
 
 // Evaluates n elements of a kind, from `first` on, as points of one map. Result
-// i of element e goes to contribution[i * count + e]. If an element fails, it is
-// remembered as the last one (ad_assembly_element), with its guard.
+// i of element e goes to contribution[i * count + e]. If an element fails, it
+// is remembered as the last one (ad_assembly_element), with its guard.
 static ad_status adx_map_elements(adx_assembling *s, size_t kind, size_t first,
                                   size_t n, ad_real *contribution)
 {
@@ -1323,7 +1323,8 @@ ADX_API ad_status ad_assembly_compile(ad_assembly *a,
 // The machine of a sparse matrix, which is made once.
 static ad_status adx_make_sparse_machine(ad_fn *fn, bool hessian)
 {
-    adx_kind kind = hessian ? ADX_KIND_hessian_sparse : ADX_KIND_jacobian_sparse;
+    adx_kind kind = hessian ? ADX_KIND_hessian_sparse
+                            : ADX_KIND_jacobian_sparse;
     adx_program q;
     // acquire: pairs with the release that publishes it
     if (atomic_load_explicit(&fn->machine[kind], memory_order_acquire) != NULL)
@@ -1429,7 +1430,8 @@ static ad_status adx_fill_assembled(ad_assembly *a, bool hessian,
 {
     adx_unsorted u;
     size_t most, rows = hessian ? a->n : a->m;
-    ad_status status = adx_count_assembled(a, hessian, &s->contributions, &most);
+    ad_status status = adx_count_assembled(a, hessian, &s->contributions,
+                                           &most);
     if (status != ADREV_OK)
         return status;
     bool ok = adx_begin_unsorted(&a->memory, rows > a->n ? rows : a->n, most,

@@ -1714,7 +1714,8 @@ static void adx_pull_chunk(adx_chunk_tape *r, size_t chunk)
     const adx_pass *p = r->p;
     size_t d = p->b->d;
     for (size_t i = 0; i < r->rows; i++)
-        memcpy(r->dy + i * d, p->dy + adx_result_row(p, chunk, i) * p->dy_stride,
+        memcpy(r->dy + i * d,
+               p->dy + adx_result_row(p, chunk, i) * p->dy_stride,
                d * sizeof *r->dy);
     memset(r->din, 0, r->inputs * sizeof *r->din);
     if (adx_zeros(r->rows * d, r->dy))

@@ -512,7 +512,7 @@ typedef struct adx_text {
     const char *real;           // double or float
     bool single;                // float
     bool absorbing, exported;   // as of ad_c_options
-    bool loaded;                // written for ad_fn_compile: with checks, blocks
+    bool loaded;                // for ad_fn_compile: with checks, blocks
                                 // and loops, and the size of work as data
     bool header;                // declarations only
     bool muted;                 // nothing is put
@@ -525,7 +525,7 @@ typedef struct adx_text {
     } tables;
 } adx_text;
 
-#define ADX_LIST_WIDTH 64       // of lists: columns after which a line is broken
+#define ADX_LIST_WIDTH 64       // of lists: columns before a line is broken
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)
 {
@@ -659,7 +659,8 @@ static void adx_say_literal(adx_text *t, ad_real v)
             t->single ? "f" : "", below ? ")" : "");
 }
 
-// The same among elements of a table, where the type says that it is no integer.
+// The same among elements of a table, where the type says that it is no
+// integer.
 static void adx_say_element_literal(adx_text *t, ad_real v)
 {
     const bool whole = v >= -999999 && v <= 999999 && v == (ad_real)(long)v;
@@ -1924,7 +1925,7 @@ typedef struct adx_rolled {
     size_t loops;               // found; a nested one in each iteration
     size_t written;             // of these
     adx_node *was;              // the program's, before equal ones were joined
-    uint32_t *constant;         // [constants] the array that loops read them from
+    uint32_t *constant;         // [constants] the array that loops read
     uint32_t *constant_at;      // [numbers] 1 + where it is there; 0: nowhere
     size_t constants;
     bool failed;                // no memory
@@ -2450,8 +2451,8 @@ static void adx_number_instances(adx_rolled *r, uint32_t leaf)
     } while (adx_next_instance(f->depth, t, none, f->count));
 }
 
-// Makes the leaves of an item that is in the loops of `in`, which are fewer than
-// ADX_ROLL_DEPTH if it is a loop.
+// Makes the leaves of an item that is in the loops of `in`, which are fewer
+// than ADX_ROLL_DEPTH if it is a loop.
 static void adx_make_leaves(const ad_allocator *a, adx_rolled *r, uint32_t item,
                             const adx_looped *in)
 {
@@ -2520,10 +2521,10 @@ static adx_rolled *adx_begin_rolled(const adx_writing *k)
 }
 
 // Outputs that are in no loop yet, in whichever order they were computed: their
-// places in work become a table. As single statements they would be a C function
-// as long as they are many, which takes compilers a time that grows with the
-// square of that. Each loop gets a symbol of its own, for it must not be folded:
-// it may be as deep as loops may be.
+// places in work become a table. As single statements they would be a C
+// function as long as they are many, which takes compilers a time that grows
+// with the square of that. Each loop gets a symbol of its own, for it must not
+// be folded: it may be as deep as loops may be.
 static size_t adx_fold_alike(const adx_writing *k, adx_rolled *r,
                              uint32_t *from, size_t n)
 {
@@ -2612,10 +2613,10 @@ ADX_SELDOM_END
  * Within a level they are sorted by their symbols, and then by the places of
  * their arguments, so that loops go through arrays in order.
  *
- * A sum is a chain: each node reads the one before, which nobody else reads. Its
- * nodes stay together, behind all that they read, as one unit of the order;
- * chains of the same length follow one another. Guards, which nobody reads, come
- * last, in their own order.
+ * A sum is a chain: each node reads the one before, which nobody else reads.
+ * Its nodes stay together, behind all that they read, as one unit of the order;
+ * chains of the same length follow one another. Guards, which nobody reads,
+ * come last, in their own order.
  *
  * Every number is computed from the same numbers as before, so the bits are the
  * same. What suffers is locality: more numbers have to be in work.
@@ -2832,8 +2833,8 @@ static void adx_sort_level(adx_reordering *o, size_t low, size_t high)
     }
 }
 
-// Orders the used nodes of q by levels. Some of their arguments may have changed
-// places then. false: no memory. For programs without array nodes.
+// Orders the used nodes of q by levels. Some of their arguments may have
+// changed places then. false: no memory. For programs without array nodes.
 static bool adx_order_by_levels(const adx_writing *k, adx_program *q,
                                 adx_order *order)
 {
@@ -3206,9 +3207,10 @@ static void adx_widen_bounds(adx_list_bounds *l, long element)
                            : 1 + adx_digits_of((unsigned long)element);
 }
 
-// Decides what stands in a table of indices, and finds its bounds. (In code that
-// is compiled at once nothing is gained by less text, and a table of differences
-// takes up to a fifth more time: each index waits for the one before.)
+// Decides what stands in a table of indices, and finds its bounds. (In code
+// that is compiled at once nothing is gained by less text, and a table of
+// differences takes up to a fifth more time: each index waits for the one
+// before.)
 static void adx_find_bounds(adx_roll_index *s)
 {
     uint32_t t[ADX_ROLL_DEPTH];
@@ -4008,8 +4010,8 @@ ADX_SELDOM_END
  * Lists of integers, such as the pattern of a sparse matrix, as initialisers of
  * constant arrays. A list in which differences of successive elements repeat is
  * one of loops, as a program is (code/repeats). C has no loops in initialisers,
- * but its preprocessor writes a piece again: a loop becomes a macro of its first
- * element, and macros for 10, 100 ... iterations, which call one another:
+ * but its preprocessor writes a piece again: a loop becomes a macro of its
+ * first element, and macros for 10, 100 ... iterations, which call one another:
  *
  *     #define f_r1_1(v) v, v, v + 1
  *     #define f_r1_10(v) f_r1_1(v), f_r1_1(v + 2), f_r1_1(v + 4) ...
@@ -4500,10 +4502,10 @@ static void adx_say_results(adx_writing *k)
 ADX_SELDOM_END
 
 /* === code/functions =========================================================
- * A whole C function, with the pattern of a sparse matrix in front of it, or its
- * declaration. Compilers take too long for very long functions, so the nodes of
- * a long one are split into several C functions, f_value_0, f_value_1 ..., which
- * f_value calls one after the other.
+ * A whole C function, with the pattern of a sparse matrix in front of it, or
+ * its declaration. Compilers take too long for very long functions, so the
+ * nodes of a long one are split into several C functions, f_value_0, f_value_1
+ * ..., which f_value calls one after the other.
  *
  * Code for devices (OpenCL, CUDA) has more than functions: tables in front of
  * them, and kernels, which call them for one point a work item.
@@ -6145,7 +6147,8 @@ static void adx_say_top(const adx_c_file *file)
 }
 
 // Helper functions come first; but which are needed is known when all others
-// have been written. So these wait in memory, and on failure nothing is written.
+// have been written. So these wait in memory, and on failure nothing is
+// written.
 static ad_status adx_write_all(adx_c_file *file)
 {
     adx_text *t = file->text;
@@ -6193,8 +6196,8 @@ static const char adx_math_names[] =        // these also with an f or l behind
     " nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn"
     " significand sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn ";
 
-// Whether a name of n characters is in a list of names, each with a blank before
-// and behind it.
+// Whether a name of n characters is in a list of names, each with a blank
+// before and behind it.
 static bool adx_is_listed(const char *list, const char *name, size_t n)
 {
     for (; *list != '\0'; list += 1 + strcspn(list + 1, " "))
@@ -6933,8 +6936,8 @@ ADX_SELDOM_END
 
 /* === code/cache ===========================================================
  * The files of compiled code: the directory in which a call compiles, and the
- * cache. Every part of the cache's path must be one that nobody else can change.
- * Where ADREV_COMPILE is 0 there is only the reason that is reported.
+ * cache. Every part of the cache's path must be one that nobody else can
+ * change. Where ADREV_COMPILE is 0 there is only the reason that is reported.
  *
  *   needs   tape/memory core/hash function/program code/api code/text
  *   offers  adx_blame ADX_BLANKS ADX_PATH adx_cache adx_take_back_blame

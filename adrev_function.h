@@ -282,8 +282,8 @@ ADX_TRY ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
                                const size_t output[]);
 
 // The gradient of a function with one result, as a function itself: its n
-// results are the derivatives by the first n inputs. So there are derivatives of
-// any order, and conditions for minima that ad_implicit takes.
+// results are the derivatives by the first n inputs. So there are derivatives
+// of any order, and conditions for minima that ad_implicit takes.
 //
 //   out          out   to be freed with ad_fn_free; NULL on failure. fn may be
 //                      freed before
@@ -965,8 +965,8 @@ ADX_UNUSED static adx_hash128 adx_xxh128(const void *data, size_t n)
  * numbers than its result, and a walk through the nodes in order meets every
  * number before its uses. `from` says for each number whether it is an input,
  * which constant it is, or which node makes it. A node of an array statement or
- * an external statement makes several numbers that follow one another; what such
- * a node needs beyond the fields of a node is in `many`.
+ * an external statement makes several numbers that follow one another; what
+ * such a node needs beyond the fields of a node is in `many`.
  *
  *   needs   tape/memory core/cells function/api
  *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub
@@ -4290,8 +4290,8 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
  *      free for the next result, so that a replay touches little memory. In
  *      programs with array nodes every number has a place of its own, so that
  *      ranges stay ranges.
- *   5  A node that uses the result of the node before it has a code for that: it finds
- *      that result in a register.
+ *   5  A node that uses the result of the node before it has a code for that: it
+ *      finds that result in a register.
  *
  *   needs   tape/memory core/cells function/program function/copy
  *   offers  adx_machine adx_machine_room adx_need_room adx_free_machine
@@ -4323,8 +4323,8 @@ typedef struct adx_machine {
     adx_spare spare;            // kept for the next evaluation
 } adx_machine;
 
-// External nodes have room behind the places: for a point, and for what each lane
-// has there.
+// External nodes have room behind the places: for a point, and for what each
+// lane has there.
 static size_t adx_machine_room(const adx_machine *m, size_t lanes)
 {
     return m->places * lanes + m->room * (lanes + 1);
@@ -7106,9 +7106,9 @@ static void adx_map_blocks(size_t begin, size_t end, void *user)
     adx_close_block_memory(k, &own);
 }
 
-// Does a batch in parallel, unless it is one block. Afterwards blocks for which a
-// thread had no memory are done with `own`, and then all adjoints are added in
-// order.
+// Does a batch in parallel, unless it is one block. Afterwards blocks for which
+// a thread had no memory are done with `own`, and then all adjoints are added
+// in order.
 static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);
@@ -9602,7 +9602,8 @@ static void adx_put_diagonal(const ad_export *e, const adx_entries *g,
 // Sorts order[from] by one index, into the other order, by a counting sort.
 // Entries with equal indices stay in their order. count[i] becomes the end of
 // the entries with index i.
-static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int from)
+static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices,
+                                int from)
 {
     const uint32_t *index = u->index[by];
     memset(u->count, 0, (indices + 1) * sizeof *u->count);
@@ -9823,7 +9824,7 @@ typedef struct adx_lists {
     size_t at_line, at_across;
     size_t *first;              // [lines of the export]
     size_t *next;               // [entries]
-    size_t *entry;              // [indices across of the export] 1 + that with it
+    size_t *entry;              // [indices across of the export] 1 + that one
 } adx_lists;
 
 static bool adx_begin_lists(adx_lists *l, const ad_export *e,
@@ -10003,8 +10004,8 @@ static ad_status adx_values_of(ad_fn *fn, const ad_real x[], const ad_real w[],
                      : ad_fn_hessian_sparse(fn, x, w, value);
 }
 
-// Values in the form of an export: written at once if the solver has them in the
-// order of the matrix, else by way of a workspace. The export must be of
+// Values in the form of an export: written at once if the solver has them in
+// the order of the matrix, else by way of a workspace. The export must be of
 // this very pattern.
 static ad_status adx_export_values(ad_fn *fn, bool hessian, const ad_real x[],
                                    const ad_real w[], ad_export *e,
@@ -10246,8 +10247,8 @@ static ad_status adx_write_gradient(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Places of guards. The names of files that belong to fn may go before: they are
-// left out.
+// Places of guards. The names of files that belong to fn may go before: they
+// are left out.
 static bool adx_copy_guards(ad_fn *to, const ad_fn *fn)
 {
     size_t n = fn->program.report.guards;

@@ -78,8 +78,8 @@ extern "C" {
 // J = dg/dx at a solution, as a linear solver is given it.
 typedef struct ad_implicit_matrix {
     size_t n;
-    // Row by row: entries of row i are start[i] to start[i+1], columns ascending.
-    // NULL and 0 unless the solver is `sparse`.
+    // Row by row: entries of row i are start[i] to start[i+1], columns
+    // ascending. NULL and 0 unless the solver is `sparse`.
     size_t nonzeros;
     const size_t *start;        // [n+1]
     const size_t *column;       // [nonzeros]
@@ -100,8 +100,8 @@ ADX_TRY ad_status ad_implicit_times(const ad_implicit_matrix *J,
 // A linear solver of the user's. Several threads may call it at once.
 //
 // sparse       J is wanted row by row, from g's sparse Jacobian
-// factor       prepares for J, which lives until `release`. Returns what `solve`
-//              and `release` are given, not NULL; NULL: J is singular, or
+// factor       prepares for J, which lives until `release`. Returns what
+//              `solve` and `release` are given, not NULL; NULL: J is singular, or
 //              factoring failed. The function may be NULL: nothing is prepared
 // solve        r[n] becomes J^-1 r or, transposed, J^-T r; false: it failed
 // release      may be NULL
@@ -236,9 +236,9 @@ static void adx_swap_rows(size_t n, ad_real A[], size_t i, size_t j)
     }
 }
 
-// P A = L U in the place of A, by rows. Unknowns may be of very different sizes,
-// so a pivot is held against the largest entry of its own column, which `most`
-// [n] keeps. False: A is singular, to rounding.
+// P A = L U in the place of A, by rows. Unknowns may be of very different
+// sizes, so a pivot is held against the largest entry of its own column, which
+// `most` [n] keeps. False: A is singular, to rounding.
 static bool adx_lu_factor(size_t n, ad_real A[], size_t pivot[],
                           ad_real most[])
 {
@@ -422,8 +422,8 @@ static void adx_close_point(adx_implicit_point *at)
     adx_drop(a, at->pivot);
 }
 
-// Memory for a point, which must stay where it is. False: none; then it is to be
-// closed, too.
+// Memory for a point, which must stay where it is. False: none; then it is to
+// be closed, too.
 static bool adx_open_point(adx_implicit_point *at, const adx_implicit *c)
 {
     size_t n = c->n;
@@ -486,8 +486,8 @@ static double adx_residual(const adx_implicit_point *at, ad_real r[])
     return ok ? sum : HUGE_VAL;
 }
 
-// x -= t d, where t is halved until the residual is less than it was, unless the
-// step is so small that rounding decides. False: it never is.
+// x -= t d, where t is halved until the residual is less than it was, unless
+// the step is so small that rounding decides. False: it never is.
 static bool adx_take_step(adx_implicit_point *at, const ad_real d[],
                           bool small, ad_real room[])
 {
@@ -589,8 +589,8 @@ static bool adx_implicit_tangent(const adx_implicit_point *at,
     return true;
 }
 
-// pb -= l dg/dp, since dx/dp = -J^-1 dg/dp. In `wide` this part, of n = q numbers
-// here, lies behind that of the m unknowns.
+// pb -= l dg/dp, since dx/dp = -J^-1 dg/dp. In `wide` this part, of n = q
+// numbers here, lies behind that of the m unknowns.
 static bool adx_implicit_pullback(const void *saved, size_t m,
                                   const ad_real dy[], size_t n, ad_real dx[])
 {
@@ -744,7 +744,7 @@ static const ad_external_rule adx_implicit_rule = {
     .replay = adx_implicit_replay, .abreast = true
 };
 
-/* --- the call -------------------------------------------------------------- */
+/* --- the call ------------------------------------------------------------ */
 
 static bool adx_is_impossible(const ad_implicit_desc *d, const ad_rev p[],
                               const ad_rev x[])

@@ -180,11 +180,11 @@ typedef struct ad_store {
 } ad_store;
 
 // A store with `resume` also gets the adjoints that a reverse sweep carries,
-// each time that it has reversed `every` steps. If the process ends, another one
-// runs the same program with the same store. It makes the first run again; its
-// sweeps take what is in the store and go on from there, with the same bits.
-// It does not take what belongs to another scan, to other values or to other
-// adjoints of the results, nor what was put only in part. So
+// each time that it has reversed `every` steps. If the process ends, another
+// one runs the same program with the same store. It makes the first run again;
+// its sweeps take what is in the store and go on from there, with the same
+// bits. It does not take what belongs to another scan, to other values or to
+// other adjoints of the results, nor what was put only in part. So
 //
 //     put     replaces what an earlier process has put under that number
 //     get     returns false for what is not there
@@ -355,9 +355,9 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //   cost         in a sweep over n steps: n evaluations and the reverse sweeps
 //                of these; the evaluations that the schedule repeats; and for
 //                each step a pass over the parameters and over what the step
-//                brings along through ctx. Rows of ad_jacobian take a sweep each;
-//                but 8 rows share one if steps are not replayed (unreplayed,
-//                untraced, ad_step_index, numbers through ctx, `always`)
+//                brings along through ctx. Rows of ad_jacobian take a sweep
+//                each; but 8 rows share one if steps are not replayed
+//                (unreplayed, untraced, ad_step_index, numbers through ctx, `always`)
 //   memory       the states kept (with `replays`, for each state also up to
 //                half as many numbers, or four, and one more), the sequences
 //                and parameters; in a sweep a recording of one step
@@ -706,9 +706,9 @@ static void adx_begin_run(adx_stage *s, bool recorded)
 
 /* --- derivatives of a run ---------------------------------------------------
  * The derivatives of m results with respect to n inputs and to the captured
- * numbers, taken on the tape of the stage as the run has left it. If all results
- * are constants there is nothing to sweep, but for statements with `always`:
- * then the sweep has no results.                                             */
+ * numbers, taken on the tape of the stage as the run has left it. If all
+ * results are constants there is nothing to sweep, but for statements with
+ * `always`: then the sweep has no results.                                   */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {
@@ -888,8 +888,8 @@ static adx_stage *adx_call_again(adx_checkpoint *c)
     return s;
 }
 
-// The pullback of a checkpoint, in k directions: runs the call again, unless its
-// recording was kept, and sweeps that.
+// The pullback of a checkpoint, in k directions: runs the call again, unless
+// its recording was kept, and sweeps that.
 static bool adx_checkpoint_pullback_n(const void *saved, size_t k, size_t m,
                                       const ad_real dy[], size_t n,
                                       ad_real dx[])
@@ -1905,7 +1905,7 @@ typedef struct adx_scan_sizes {
     size_t states, sequences, outputs;
     size_t parameters;
     size_t window, data;        // numbers: of all states, of all sequences
-    size_t in, out;             // numbers of a step; its index is the last of in
+    size_t in, out;             // numbers of a step; its index is in's last
     size_t told;                // results of each step
     size_t results;             // others: last rows
     size_t untraced;            // bytes
@@ -3326,8 +3326,8 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
     return s;
 }
 
-// Returns where the function reads its inputs: machine code in io.in, a replay in
-// its workspace, to which the inputs are copied once.
+// Returns where the function reads its inputs: machine code in io.in, a replay
+// in its workspace, to which the inputs are copied once.
 ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
     if (compiled)
@@ -3489,10 +3489,10 @@ static void adx_go_lean(adx_stepping *k) { (void)k; }
 
 /* === loop/resume ============================================================
  * A sweep of a scan whose store has `resume` goes on where an earlier process
- * has ended. Level 0 divides the steps into ranges (loop/schedule). When a range
- * has been reversed, the store gets the adjoints that the sweep carries, and
- * those of the rows of sequences that the steps of the range read. A sweep that
- * finds these in the store takes them instead of reversing the range.
+ * has ended. Level 0 divides the steps into ranges (loop/schedule). When a
+ * range has been reversed, the store gets the adjoints that the sweep carries,
+ * and those of the rows of sequences that the steps of the range read. A sweep
+ * that finds these in the store takes them instead of reversing the range.
  *
  * The bits must not depend on where the sweep began. So functions that replay
  * steps are recorded anew in each range, and none come from other scans.
@@ -3507,8 +3507,8 @@ static bool adx_is_resumed(const adx_scan *c)
     return c->schedule.store != NULL && c->schedule.store->resume;
 }
 
-// A number that says which scan this is, in any process: a hash of its sizes, of
-// where it stands on the tape, and of the values that it begins with.
+// A number that says which scan this is, in any process: a hash of its sizes,
+// of where it stands on the tape, and of the values that it begins with.
 static void adx_name_scan(adx_scan *c, const adx_stepping *k)
 {
     const ad_tape *t = k->before;       // where forks are, places vary
@@ -3557,8 +3557,8 @@ static ad_real *adx_rows_of_piece(const adx_stepping *k, const adx_piece *p,
          + (ptrdiff_t)earliest * p->move;
 }
 
-// Copies n numbers to `at`, if it is not NULL, or from there. Returns what comes
-// behind them.
+// Copies n numbers to `at`, if it is not NULL, or from there. Returns what
+// comes behind them.
 static ad_real *adx_move_adjoints(size_t n, ad_real x[], ad_real *at, bool back)
 {
     if (at == NULL)
@@ -3567,8 +3567,8 @@ static ad_real *adx_move_adjoints(size_t n, ad_real x[], ad_real *at, bool back)
     return at + n;
 }
 
-// Goes through all adjoints that belong to a range: counts them, and copies them
-// to `at` or back from there.
+// Goes through all adjoints that belong to a range: counts them, and copies
+// them to `at` or back from there.
 static size_t adx_list_adjoints(adx_stepping *k, size_t from, size_t to,
                                 ad_real *at, bool back)
 {
@@ -3676,8 +3676,9 @@ static bool adx_find_adjoints(adx_stepping *k, bool as_varying, size_t i,
 }
 
 // Takes the adjoints of range i out of the store, as long as all of the later
-// ranges were there. An earlier process may have found out that the step varies:
-// in this range, or further on, after which it began again with the last one.
+// ranges were there. An earlier process may have found out that the step
+// varies: in this range, or further on, after which it began again with the
+// last one.
 static bool adx_resume_range(void *user, size_t i, size_t from, size_t to)
 {
     adx_stepping *k = (adx_stepping *)user;
@@ -3714,8 +3715,8 @@ static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
 }
 
 /* === loop/sweep =============================================================
- * Runs of the steps of a scan, forwards and back. Forwards, one step follows the
- * other: it is replayed by a function that is known for it, or called.
+ * Runs of the steps of a scan, forwards and back. Forwards, one step follows
+ * the other: it is replayed by a function that is known for it, or called.
  *
  * A reverse sweep goes through the
  * steps backwards, as loop/schedule provides their states, and carries the
@@ -3726,8 +3727,8 @@ static bool adx_begin_resuming(adx_stepping *k, const ad_real dy[],
  * before the step, to sequences and to parameters. A forward sweep runs all
  * steps once more, and carries tangents of the window.
  *
- * Where steps are never replayed, several directions (rows of a Jacobian) go back
- * together: a step is recorded once for all of them, and swept once.
+ * Where steps are never replayed, several directions (rows of a Jacobian) go
+ * back together: a step is recorded once for all of them, and swept once.
  *
  *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
  *           loop/step loop/replay loop/lean loop/resume
@@ -4033,10 +4034,10 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
 }
 
 // Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
-// is swept by adx_stage_pull, or by what loop/connections has in its place. After
-// the first sweep no functions are added (limit), so that every later sweep does
-// what that one did, to the bit. (Sweeps that may be resumed all begin without
-// functions.)
+// is swept by adx_stage_pull, or by what loop/connections has in its place.
+// After the first sweep no functions are added (limit), so that every later
+// sweep does what that one did, to the bit. (Sweeps that may be resumed all
+// begin without functions.)
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
                            ad_real dx[], adx_pull_fn *pull)
 {
@@ -4613,8 +4614,8 @@ static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
         && (c->n.untraced == 0 || c->untraced_first != NULL);
 }
 
-// Whether several processes go on from what is in the store. All must ask for it
-// equally often, but whether steps can be replayed may differ: so none are.
+// Whether several processes go on from what is in the store. All must ask for
+// it equally often, but whether steps can be replayed may differ: so none are.
 static bool adx_is_shared(const ad_store *store)
 {
     return store != NULL && store->resume && store->agree != NULL;
@@ -5152,9 +5153,10 @@ ADX_API ad_status ad_loop(ad_vector_fn *f, void *ctx, size_t steps, size_t n,
  * is one that y depends on, whatever the partials are; and else 0. The operands
  * of a statement with a useful result are useful; for each kind of array
  * statement there is a function that says which. A scan or a checkpoint runs
- * again, as in a sweep, and finds the operands that its run connects with useful
- * results. Statements whose rule the user gives connect all results with all
- * operands, and so do those with `always`, which are not run beside a sweep.
+ * again, as in a sweep, and finds the operands that its run connects with
+ * useful results. Statements whose rule the user gives connect all results with
+ * all operands, and so do those with `always`, which are not run beside a
+ * sweep.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
@@ -5426,7 +5428,8 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
     ad_use(before);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         answer[i] = x[i].job == 0 ? ADREV_NOT_ASKED
-                  : useful[x[i].seq] != 0 ? ADREV_CONNECTED : ADREV_DISCONNECTED;
+                  : useful[x[i].seq] != 0 ? ADREV_CONNECTED
+                  : ADREV_DISCONNECTED;
     return status;
 }
 

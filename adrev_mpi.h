@@ -50,7 +50,7 @@
  *   mpi/grad         value and gradient of a sum of parts
  *   mpi/statements   what statements with messages have in common; their sweeps
  *   mpi/exchanges    messages between two ranks, and halos
- *   mpi/collectives  between all ranks: pieces of arrays, broadcasts, reductions
+ *   mpi/collectives  between all: pieces of arrays, broadcasts, reductions
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */
@@ -87,10 +87,10 @@
  * it, too, up to the next collective query or ad_mpi_agree; from there on
  * communicator and tapes are usable again. No rank waits for one that failed.
  *
- * If an MPI function fails and does not end the program (MPI_ERRORS_RETURN), the
- * communicator is broken: the rank tells all others, each call there returns
- * ADREV_EREMOTE, and ad_mpi_free is the only one that is left. docs/mpi.md says
- * what MPI must still do for that.
+ * If an MPI function fails and does not end the program (MPI_ERRORS_RETURN),
+ * the communicator is broken: the rank tells all others, each call there
+ * returns ADREV_EREMOTE, and ad_mpi_free is the only one that is left.
+ * docs/mpi.md says what MPI must still do for that.
  *
  * ========================================================================== */
 
@@ -205,8 +205,8 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //                of these on another rank
 //   cost         of each part, recording and sweep, and an addition of n
 //                numbers; then the sum over ranks (ADREV_MPI_SLICE)
-//   memory       the tape of one part; up to 2 log2(parts) vectors of n numbers.
-//                With a pool both for each thread, and the vectors for each of
+//   memory       the tape of one part; up to 2 log2(parts) vectors of n
+//                numbers. With a pool both for each thread, and the vectors for each of
 //                4 chunks a thread; and a copy of each vector that is sent,
 //                until it is taken
 //   see          ad_mpi_range, docs/mpi.md
@@ -236,8 +236,8 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * even if all numbers are constants; without a tape, values are exchanged and
  * nothing is recorded. A number that is received is a variable of its own, on
  * each rank. In a reverse sweep each message comes back as adjoints, in the
- * reverse order; in a forward sweep it goes again, with tangents. No sweep waits
- * for itself where the program did not.
+ * reverse order; in a forward sweep it goes again, with tangents. No sweep
+ * waits for itself where the program did not.
  *
  * Sweep by ad_mpi_gradient and its kin: in other sweeps these statements fail
  * (ADREV_EEXTERNAL; ad_mpi_reason says so), and so do those of another ad_mpi
@@ -246,8 +246,8 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * step starts, the same step finishes. Before a query all requests have been
  * waited for (with ADREV_DEBUG it fails otherwise: ADREV_ESHAPE). Recorded
  * functions and maps refuse them (ADREV_EHOOK), so no query gives second
- * derivatives across ranks; docs/mpi.md has a way to H v. Branches of a fork and
- * parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
+ * derivatives across ranks; docs/mpi.md has a way to H v. Branches of a fork
+ * and parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
  *
  * All return, and leave on the tape if they fail, in which case results are NaN
  * (but x of a halo or a broadcast may stay as it was):
@@ -258,14 +258,15 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  *                    another length, or is of another statement
  *   ADREV_ENOMEM     also for messages that are under way
  *   ADREV_EHOOK, ADREV_EBUSY     where such a statement cannot be
- *   ADREV_EREMOTE    another rank failed. What was started before a failure ends
- *                    so, too, if it is waited for after the agreement; but then
+ *   ADREV_EREMOTE    another rank failed. What was started before a failure
+ *                    ends so, too, if it is waited for after the agreement; but then
  *                    the tape is well, and no rank is stopped
  *   the status of a tape that failed before, which ends the call on all ranks
  *
- * Memory: about 150 bytes, 64 for each message (of gatherv, scatterv, allgatherv
- * and alltoallv: for each rank), 4 for each number that is sent unless ids are
- * evenly spaced. Cost: as forward, with a copy of the numbers.  */
+ * Memory: about 150 bytes, 64 for each message (of gatherv, scatterv,
+ * allgatherv and alltoallv: for each rank), 4 for each number that is sent
+ * unless ids are evenly spaced. Cost: as forward, with a copy of the numbers.
+ */
 
 // What goes to a neighbour, and what comes from there, by indices of one array.
 typedef struct ad_mpi_side {
@@ -371,12 +372,13 @@ ADX_API ad_status ad_mpi_scatterv(ad_mpi *c, int root, const size_t count[],
 // Each rank sends a piece of x to each rank, in the order of ranks, and y has
 // what they sent here.
 //
-//   sends, receives [ranks]  in    numbers that go to each rank and come from it
+//   sends, receives [ranks]  in    numbers that go to each rank, and come from
+//                                  it
 ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
                                    const ad_rev x[], const size_t receives[],
                                    ad_rev y[]);
 
-/* --- derivatives of a distributed recording -----------------------------------
+/* --- derivatives of a distributed recording ---------------------------------
  * All are collective. t is the tape of this rank, x are its own inputs, and
  * their number may differ from rank to rank. Every number is a variable of its
  * own on each rank: if all ranks have the same y (ad_mpi_allreduce), the
@@ -385,8 +387,8 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
  *
  *   returns      ADREV_OK; those of the queries of adrev.h with the same name;
  *                what failed while t was recorded; ADREV_ESHAPE: ranks ask for
- *                different things; ADREV_ELIMIT: more messages overtake each other
- *                than MPI has tags (2^31 with Open MPI); ADREV_EREMOTE: another
+ *                different things; ADREV_ELIMIT: more messages overtake each
+ *                other than MPI has tags (2^31 with Open MPI); ADREV_EREMOTE: another
  *                rank failed. Outputs are untouched then, but for J
  *   cost         as the query of one rank, the messages, and two agreements
  *   see          docs/mpi.md, tests/mpi/plate.c                              */
@@ -538,8 +540,8 @@ struct ad_mpi {
     MPI_Comm control;
     int rank, size;
 
-    // Epochs are the times between agreements. What is told says in which it was
-    // said: what is old does not count any more.
+    // Epochs are the times between agreements. What is told says in which it
+    // was said: what is old does not count any more.
     uint64_t epoch;
     ad_status own;              // what failed on this rank in this epoch
     bool stopped;               // a rank has failed in this epoch
@@ -577,7 +579,7 @@ struct ad_mpi {
 
     // Sums of parts.
     size_t parts;               // for which the cuts are; 0: none
-    uint64_t *cut;              // [size + 1] rank r has cut[r] to cut[r + 1] - 1
+    uint64_t *cut;              // [size + 1] rank r has cut[r] ... cut[r+1] - 1
     uint64_t *cut_next;         // [size + 1] those of the next call
     bool balance;
     uint64_t *done;             // [size] parts that ranks have done
@@ -595,8 +597,8 @@ static MPI_Datatype adx_mpi_real(void)
 }
 
 // Gives up the communicator. MPI says nothing of what works after a failure, so
-// nothing is tried any more but to tell the others, once. Each of them tells all
-// others, too: so one such message is enough for each rank.
+// nothing is tried any more but to tell the others, once. Each of them tells
+// all others, too: so one such message is enough for each rank.
 ADX_COLD static void adx_mpi_break(ad_mpi *c, const char *why)
 {
     static const adx_mpi_word word = {0};
@@ -699,7 +701,8 @@ static bool adx_mpi_is_apart(const ad_mpi *c)
 // Whether all ranks can be asked for something. They cannot in a part of a sum,
 // where other ranks compute other parts, nor in a branch: neither calls MPI, as
 // this may be one of several threads. A part fails, and its sum tells the
-// others; those that a branch has, or another ad_mpi, are told at the next call.
+// others; those that a branch has, or another ad_mpi, are told at the next
+// call.
 static ad_status adx_mpi_ready(ad_mpi *c)
 {
     if (c == NULL)
@@ -720,18 +723,19 @@ static ad_status adx_mpi_ready(ad_mpi *c)
  * program does after an error. An agreement ends an epoch: all ranks learn the
  * worst status. If it is not ADREV_OK, they tell each other how many messages
  * with numbers they have sent in all, and throw away those that nobody has
- * taken; so they do with what they have said. So nothing is left of what failed.
- * Nobody waits for words of his to be read before he has read those of others:
- * MPI need not keep any.
+ * taken; so they do with what they have said. So nothing is left of what
+ * failed. Nobody waits for words of his to be read before he has read those of
+ * others: MPI need not keep any.
  *
  * Who looks for notes also tells of the progress of a sum, if that is wanted.
  *
  * Where an MPI function fails, there are no agreements any more: see
  * adx_mpi_break (mpi/context). Whoever waits looks for that, too.
  *
- * A note can come early: from a rank that fails right after an agreement, to one
- * that still waits in it. So as many notes are read in an agreement as the rank
- * says that it has sent; those of the next epoch are there when it has begun.
+ * A note can come early: from a rank that fails right after an agreement, to
+ * one that still waits in it. So as many notes are read in an agreement as the
+ * rank says that it has sent; those of the next epoch are there when it has
+ * begun.
  *
  *   needs   tape/memory mpi/api mpi/context
  *   offers  adx_mpi_say adx_mpi_hear adx_mpi_stop adx_mpi_begin_watch
@@ -806,8 +810,8 @@ static void adx_mpi_begin_watch(ad_mpi *c, uint64_t parts)
     c->watch_told = MPI_Wtime();
 }
 
-// The other ranks tell rank 0 how many parts they have done, if it has read what
-// they told it before.
+// The other ranks tell rank 0 how many parts they have done, if it has read
+// what they told it before.
 static void adx_mpi_tell_first(ad_mpi *c)
 {
     if (!adx_mpi_finished(c, 1, &c->saying[ADX_MPI_DONE], false))
@@ -830,7 +834,8 @@ static void adx_mpi_tell_user(ad_mpi *c)
     for (int r = 0; r < c->size; r++)
         sum += c->done[r];
     if (!c->watch((size_t)sum, (size_t)c->watch_parts, c->watch_user))
-        adx_mpi_stop(c, ADREV_EEXTERNAL, "ad_mpi_watch: the function said stop");
+        adx_mpi_stop(c, ADREV_EEXTERNAL,
+                     "ad_mpi_watch: the function said stop");
 }
 
 // Tells of progress when it is time.
@@ -1077,7 +1082,8 @@ static ad_status adx_mpi_agree(ad_mpi *c, ad_status mine, uint64_t print,
  *           adx_mpi_has_gone adx_mpi_receive
  * ========================================================================== */
 
-// Numbers that may be under way from this rank before ad_mpi_send waits: 64 MiB.
+// Numbers that may be under way from this rank before ad_mpi_send waits: 64
+// MiB.
 #ifndef ADX_MPI_GOING
 #define ADX_MPI_GOING ((size_t)1 << 23)
 #endif
@@ -1177,8 +1183,8 @@ static bool adx_mpi_send(ad_mpi *c, int to, int tag, unsigned stamp, size_t n,
 
 /* --- receiving ----------------------------------------------------------- */
 
-// With ADREV_DEBUG: whether that rank has gone on to an agreement without having
-// failed. (If it has failed, its note is under way.)
+// With ADREV_DEBUG: whether that rank has gone on to an agreement without
+// having failed. (If it has failed, its note is under way.)
 static bool adx_mpi_has_gone(ad_mpi *c, int rank)
 {
     MPI_Status status;
@@ -1233,8 +1239,8 @@ static bool adx_mpi_is_front(ad_mpi *c, const ad_real front[], unsigned stamp,
         return true;
     adx_mpi_stop(c, ADREV_ESHAPE, kind
                  ? "a message has another length than is expected"
-                 : "a message of another statement than is expected: ranks make "
-                   "different calls");
+                 : "a message of another statement than is expected: ranks "
+                   "make different calls");
     return false;
 }
 
@@ -1307,7 +1313,8 @@ static void adx_mpi_free_memory(ad_mpi *c)
     adx_drop(&memory, c);
 }
 
-// How many tags there are for ids: the same on all ranks. MPI has 32767 at least.
+// How many tags there are for ids: the same on all ranks. MPI has 32767 at
+// least.
 static uint32_t adx_mpi_count_tags(void)
 {
     void *largest = NULL;
@@ -1433,8 +1440,8 @@ static bool adx_mpi_has_done(size_t n, MPI_Request request[])
     return done != 0;
 }
 
-// Frees messages that are under way where nobody takes them any more. False: MPI
-// still reads one of them, or what this rank told others.
+// Frees messages that are under way where nobody takes them any more. False:
+// MPI still reads one of them, or what this rank told others.
 static bool adx_mpi_free_going(ad_mpi *c)
 {
     while (c->going != NULL) {
@@ -1448,8 +1455,8 @@ static bool adx_mpi_free_going(ad_mpi *c)
         && adx_mpi_has_done(2 * (size_t)c->size, c->told);
 }
 
-// Messages that nobody has taken are thrown away, as after a failure. Memory that
-// MPI may read stays, if that is broken.
+// Messages that nobody has taken are thrown away, as after a failure. Memory
+// that MPI may read stays, if that is broken.
 ADX_API void ad_mpi_free(ad_mpi *c)
 {
     if (c == NULL)
@@ -1495,12 +1502,12 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c)
 /* === mpi/parts ==============================================================
  * Parts of a sum, which rank has them, and the tree by which they are added.
  *
- * Node (level, index) of the tree is the sum of parts index*2^level to
- * (index + 1)*2^level - 1: that of its left child and its right one or, where
- * there are no parts to the right, its left child alone. So each node's bits are
- * given by the parts, whoever adds them up. What a rank has done is a *row*: the
- * nodes that make up its parts, as large as possible, from left to right. Rows
- * of neighbours become one by adding the nodes of the right one, one by one.
+ * Node (level, index) of the tree is the sum of parts index*2^level to (index +
+ * 1)*2^level - 1: that of its left child and its right one or, where there are
+ * no parts to the right, its left child alone. So each node's bits are given by
+ * the parts, whoever adds them up. What a rank has done is a *row*: the nodes
+ * that make up its parts, as large as possible, from left to right. Rows of
+ * neighbours become one by adding the nodes of the right one, one by one.
  *
  *   needs   tape/memory mpi/api
  *   offers  ADX_MPI_MOST_PARTS adx_mpi_node adx_mpi_row adx_mpi_take_vector
@@ -1522,7 +1529,7 @@ typedef struct adx_mpi_row {
     uint64_t parts;             // of the whole sum
     size_t length;              // numbers of a node
     size_t count;
-    ad_real *idle;              // of a node that is not needed any more; or NULL
+    ad_real *idle;              // of a node no longer needed; or NULL
     adx_mpi_node node[100];
 } adx_mpi_row;
 
@@ -1599,8 +1606,8 @@ static void adx_mpi_push(adx_mpi_row *row, adx_mpi_node node)
         continue;
 }
 
-// The first node of the row of parts from *at to `end`; *at goes behind it. What
-// adx_mpi_push makes of these parts one by one is a row of these nodes.
+// The first node of the row of parts from *at to `end`; *at goes behind it.
+// What adx_mpi_push makes of these parts one by one is a row of these nodes.
 static adx_mpi_node adx_mpi_next_node(uint64_t *at, uint64_t end,
                                       uint64_t parts)
 {
@@ -1667,9 +1674,9 @@ ADX_API void ad_mpi_range(const ad_mpi *c, size_t parts, size_t *begin,
 }
 
 /* === mpi/sums ===============================================================
- * The sum of the rows of all ranks, on all ranks: short nodes up a tree of ranks
- * and down again, long ones by slices, of which each rank adds up one. The
- * additions are those of the tree of parts either way.
+ * The sum of the rows of all ranks, on all ranks: short nodes up a tree of
+ * ranks and down again, long ones by slices, of which each rank adds up one.
+ * The additions are those of the tree of parts either way.
  *
  * Ranks that disagree on the sum must not wait for each other's nodes. So the
  * stamps of messages say which sum it is, and a rank that has no nodes sends an
@@ -1859,7 +1866,8 @@ static bool adx_mpi_sum(ad_mpi *c, adx_mpi_row *row, ad_real all[])
 
 /* === mpi/grad ===============================================================
  * Value and gradient of a sum of parts. A rank goes through its parts one by
- * one, on one tape; with a pool, in several chunks, each with a tape of its own.
+ * one, on one tape; with a pool, in several chunks, each with a tape of its
+ * own.
  *
  *   needs   number/recording tape/memory sweep/session parallel/api
  *           parallel/pool mpi/api mpi/context mpi/agreement mpi/parts mpi/sums
@@ -1989,9 +1997,9 @@ static void adx_mpi_call_chunk(size_t i, void *user)
     adx_mpi_do_chunk((adx_mpi_chunk *)user + i);
 }
 
-// The rows of all chunks become one, that of the first; after a failure they are
-// freed. So they are if the sum was stopped: then they have gaps, and together
-// more nodes than a row has room for.
+// The rows of all chunks become one, that of the first; after a failure they
+// are freed. So they are if the sum was stopped: then they have gaps, and
+// together more nodes than a row has room for.
 static ad_status adx_mpi_join_chunks(adx_mpi_task *k, size_t chunks,
                                      adx_mpi_chunk chunk[])
 {
@@ -2047,7 +2055,8 @@ ADX_API void ad_mpi_balance(ad_mpi *c, bool on)
     }
 }
 
-// New cuts, so that all ranks take as long as rank r took for each of its parts.
+// New cuts, so that all ranks take as long as rank r took for each of its
+// parts.
 static void adx_mpi_move_cuts(const ad_mpi *c, uint64_t parts,
                               const ad_real seconds[], uint64_t cut[])
 {
@@ -2328,7 +2337,7 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
     }
     if (adx_always_status() != ADREV_OK)
         return adx_mpi_fail(c, t->status, ad_tape_reason(t), m, y);
-    if (!adx_mpi_look(c))       // first: what is wrong may come from that failure
+    if (!adx_mpi_look(c))       // first: what is wrong may come from it
         return adx_mpi_refuse(c, m, y);
     if (wrong)
         return adx_mpi_fail(c, ADREV_ESHAPE, "a message: an array, a rank or a "
@@ -2338,8 +2347,9 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
 }
 
 // With ADREV_DEBUG: whether the rank before this one makes the same collective
-// call. If any two ranks make different ones, so do two neighbours in this ring.
-// Its own word may be read later: it waits for that before it says the next one.
+// call. If any two ranks make different ones, so do two neighbours in this
+// ring. Its own word may be read later: it waits for that before it says the
+// next one.
 static bool adx_mpi_same_call(ad_mpi *c, uint64_t print)
 {
     MPI_Status status;
@@ -2459,8 +2469,8 @@ static bool adx_mpi_receive_link(adx_mpi_exchange *s, adx_mpi_link *k,
                            v == NULL ? NULL : v + k->in_at, &k->in_id);
 }
 
-// Takes the messages that earlier requests have waited for, and that come before
-// those of link `only` of request `last`, or before all that come now.
+// Takes the messages that earlier requests have waited for, and that come
+// before those of link `only` of request `last`, or before all that come now.
 static bool adx_mpi_fetch(ad_mpi *c, int rank, int tag,
                           const ad_mpi_request *last, size_t only)
 {
@@ -2506,8 +2516,8 @@ static ADX_THREAD ad_mpi *adx_mpi_asked;
 static bool adx_mpi_is_asked(ad_mpi *c)
 {
     if (adx_mpi_asked == NULL)
-        c->why = "statements with messages are swept by ad_mpi_gradient and its "
-                 "kin";
+        c->why = "statements with messages are swept by ad_mpi_gradient and "
+                 "its kin";
     else if (adx_mpi_asked != c)
         adx_mpi_stop(adx_mpi_asked, ADREV_EEXTERNAL, "a recording has statements "
                      "of another ad_mpi than that of the query");
@@ -2669,8 +2679,8 @@ static ad_status adx_mpi_run_exchange(ad_mpi *c, adx_mpi_exchange *s, size_t n,
 
 /* --- derivatives of a recording that is spread over ranks -------------------
  * Each rank sweeps its own tape; the statements in it exchange adjoints or
- * tangents. All agree before and after, so that none begins a sweep that another
- * does not, and none returns what another could not complete.               */
+ * tangents. All agree before and after, so that none begins a sweep that
+ * another does not, and none returns what another could not complete.        */
 
 // The status of a query before its sweep, on all ranks.
 static ad_status adx_mpi_begin_query(ad_mpi *c, ad_tape *t, ad_status status,
@@ -3048,8 +3058,9 @@ static bool adx_mpi_wrong_sides(const ad_mpi *c, size_t sides,
 
 _Static_assert(ADX_MPI_KEYS <= 64, "the keys of a rank must be bits of a word");
 
-// Whether two sides of one rank have the same key. Then the order of sides would
-// say what goes where; but what a rank sends up, the other gets from below.
+// Whether two sides of one rank have the same key. Then the order of sides
+// would say what goes where; but what a rank sends up, the other gets from
+// below.
 static bool adx_mpi_same_keys(const ad_mpi *c, size_t sides,
                               const ad_mpi_side side[])
 {
@@ -3236,8 +3247,8 @@ ADX_API ad_status ad_mpi_halo_finish(ad_mpi *c, ad_mpi_request **request,
 
 /* === mpi/collectives ========================================================
  * Statements in which all ranks take part. In a gather, and what is like it,
- * ranks send pieces of arrays to each other: each pair of ranks has a message of
- * its own.
+ * ranks send pieces of arrays to each other: each pair of ranks has a message
+ * of its own.
  *
  * Broadcasts and reductions go by a binomial tree of ranks. The adjoint of a
  * broadcast is a sum up the tree, that of a sum a broadcast.

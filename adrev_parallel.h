@@ -81,8 +81,8 @@
 
 // ADREV_PTHREADS   1: POSIX threads; 0: C11 threads.
 //   default 0; 1 where <threads.h> is missing, and on Linux with another C
-//   library than glibc, whose C11 threads have little stack. With 1 threads have
-//   at least 2 MB of it. ThreadSanitizer needs 1.
+//   library than glibc, whose C11 threads have little stack. With 1 threads
+//   have at least 2 MB of it. ThreadSanitizer needs 1.
 #ifndef ADREV_PTHREADS
 #if defined __STDC_NO_THREADS__ || (defined __linux__ && !defined __GLIBC__)
 #define ADREV_PTHREADS 1
@@ -2652,8 +2652,8 @@ static void adx_some_rows(size_t i, void *arg)
 
 // All sweeps read one tape and write adjoints of their own, so that they can
 // run at the same time. A recording that has forks is swept by ad_jacobian,
-// whose sweeps are parallel themselves; so is one with a statement that is swept
-// always, because what it does must happen in the same order each time.
+// whose sweeps are parallel themselves; so is one with a statement that is
+// swept always, because what it does must happen in the same order each time.
 ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[])
@@ -2774,8 +2774,8 @@ static void adx_step_back(ad_fork *f)
     }
 }
 
-// Writes the first of the two entries of a fork, which holds its adx_fork. NULL:
-// the tape has failed.
+// Writes the first of the two entries of a fork, which holds its adx_fork.
+// NULL: the tape has failed.
 static adx_fork *adx_add_fork(ad_tape *t, const adx_worker *w, size_t n)
 {
     adx_place before = adx_here_on(t);
@@ -2856,8 +2856,8 @@ static adx_worker *adx_worker_here(adx_team *team, bool *taken)
     return adx_take_worker(team);
 }
 
-// Finds a tape for branch i, and makes its task. NULL: there is none, because of
-// an earlier failure or a new one.
+// Finds a tape for branch i, and makes its task. NULL: there is none, because
+// of an earlier failure or a new one.
 static adx_task *adx_find_task(ad_branch *b, ad_fork *f, size_t i)
 {
     const adx_fork *fork = f->adx_record;

@@ -6041,8 +6041,8 @@ typedef struct adx_covering {
     uint32_t var;               // the next
 } adx_covering;
 
-// Finds the numbers that a strip of points writes. False: all are covered, so no
-// more need be looked at.
+// Finds the numbers that a strip of points writes. False: all are covered, so
+// no more need be looked at.
 static bool adx_cover_points(void *user, const int64_t x[], uint32_t var,
                             int64_t count)
 {
@@ -7187,8 +7187,8 @@ static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
 
 // Makes term i stand for all that are equal to it; k is the sum of their
 // constants. A term that adds many points to a number becomes a value of its
-// own, with the constant 1, and a copy of that times k: so k multiplies each sum
-// once, when it is complete, and not each point.
+// own, with the constant 1, and a copy of that times k: so k multiplies each
+// sum once, when it is complete, and not each point.
 static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
 {
     adx_tensor_term *term = &adx_tensor_value_at(t, value)->term[i];
@@ -8185,8 +8185,8 @@ static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
 }
 
 // Covers by loops where a condition is true.
-static void adx_cover_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
-                              adx_bitmap *bits)
+static void adx_cover_by_joins(adx_lowering *k, const adx_grid *g,
+                               uint32_t node, adx_bitmap *bits)
 {
     adx_set *s = adx_new_set(&k->t->arena);
     const adx_to_join all = { node, false, NULL };
@@ -8208,8 +8208,8 @@ static void adx_cover_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node
 }
 
 // Covers, point by point, where a condition is true.
-static void adx_cover_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
-                              adx_bitmap *bits)
+static void adx_cover_by_trial(adx_lowering *k, const adx_grid *g,
+                               uint32_t node, adx_bitmap *bits)
 {
     int64_t *value = ADX_GET(&k->t->arena, k->t->tree.index_count, int64_t);
     for (uint64_t at = 0; value != NULL && at < bits->n && adx_is_lowering(k);
@@ -9403,7 +9403,8 @@ static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- functions and extremes ---------------------------------------------- */
 
-// Makes the value an application of an operation: its number at each point is that of arguments.
+// Makes the value an application of an operation: its number at each point is
+// that of arguments.
 static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {
@@ -12528,12 +12529,12 @@ static void adx_clear_results(ad_tensor *t, const uint32_t value[], uint32_t n)
 
 /* --- an evaluation ------------------------------------------------------- */
 
-// An evaluation: what holds for all of it; then the value, term and loop that it
-// has come to; then the part of that value, if threads share it. A part has a
-// copy of its own, which differs in the last group and in where x points.
+// An evaluation: what holds for all of it; then the value, term and loop that
+// it has come to; then the part of that value, if threads share it. A part has
+// a copy of its own, which differs in the last group and in where x points.
 typedef struct adx_evaluating {
     ad_tensor *t;
-    ad_real **base;             // [value] the number at its least indices; NULL:
+    ad_real **base;             // [value] number at its least indices; NULL:
                                 // it is not there, or all 0
     bool *needed;               // [value]
     int64_t *x;                 // [variables of a set] the point of the loops
@@ -12684,8 +12685,9 @@ ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, true, n, a, as, b, bs);
 }
 
-// What a kernel runs along: to[i*stride] = k * a[i*as] * b[i*bs], or += that, for
-// 0 <= i < n. Distances are in numbers; 0: it is one number, as `to` of a dot.
+// What a kernel runs along: to[i*stride] = k * a[i*as] * b[i*bs], or += that,
+// for 0 <= i < n. Distances are in numbers; 0: it is one number, as `to` of a
+// dot.
 typedef struct adx_tensor_strip {
     int64_t n;
     ad_real k;

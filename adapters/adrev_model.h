@@ -443,8 +443,8 @@ static inline double *adx_model_room(ad_model *m, size_t count)
  * x. Value and slope at x fit that parabola, and the value is above that at x0.
  * So the search comes back, and never ends at x.                             */
 
-// That parabola at x: its value, and what to multiply x - x0 by for its gradient;
-// NaN if no point with a value is known.
+// That parabola at x: its value, and what to multiply x - x0 by for its
+// gradient; NaN if no point with a value is known.
 //
 //   slope        in    of the gradient at x0 along x - x0
 //   square       in    of the length of x - x0

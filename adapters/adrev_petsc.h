@@ -25,8 +25,8 @@
  * (PetscPushErrorHandler).
  *
  * A solver is of one process (PETSC_COMM_SELF); for several see
- * adrev_petsc_dm.h. A system or model is yours, serves one solver at a time, and
- * one thread; the solver keeps a pointer to it, so free the solver first.
+ * adrev_petsc_dm.h. A system or model is yours, serves one solver at a time,
+ * and one thread; the solver keeps a pointer to it, so free the solver first.
  * Matrices that a call makes belong to the solver; those that you give stay
  * yours, too. An evaluation on a path that is known allocates nothing.
  *
@@ -68,8 +68,8 @@ static inline PetscErrorCode adx_petsc_code(const ad_model *m, ad_status status)
             "adrev: %s", ad_message(status));
 }
 
-// The error of this rank, or of another one: the same zero on all ranks of dm. Of
-// one process (dm NULL): its own.
+// The error of this rank, or of another one: the same zero on all ranks of dm.
+// Of one process (dm NULL): its own.
 static inline PetscErrorCode adx_petsc_agree(DM dm, const ad_model *m,
                                              ad_status status)
 {
@@ -370,10 +370,11 @@ static inline PetscErrorCode adx_petsc_apply(const adx_petsc_shell *p, bool back
     return code;
 }
 
-// out = A v, or A' v. On several ranks v is read with its ghost points, and what
-// a rank gives to ghost points is added where they are owned: so the transposed
-// of what ranks add up is what they add up of the transposed. A point beyond the
-// boundary that nobody owns has no column in the matrix: v is zero there.
+// out = A v, or A' v. On several ranks v is read with its ghost points, and
+// what a rank gives to ghost points is added where they are owned: so the
+// transposed of what ranks add up is what they add up of the transposed. A
+// point beyond the boundary that nobody owns has no column in the matrix: v is
+// zero there.
 static inline PetscErrorCode adx_petsc_multiply(Mat A, bool back, Vec v, Vec out)
 {
     adx_petsc_shell *p = NULL;

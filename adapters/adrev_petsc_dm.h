@@ -14,16 +14,16 @@
  *
  * Each rank has a system of its own, whose unknowns are the numbers of a local
  * vector of the DM: those that the rank owns, and ghost points, in the order
- * that DMDAGetGhostCorners or a local section says. Its equations are those
- * of the same numbers. What a rank contributes to the equations of a ghost point
+ * that DMDAGetGhostCorners or a local section says. Its equations are those of
+ * the same numbers. What a rank contributes to the equations of a ghost point
  * is added to those of the rank that owns it: so elements may be of cells that
  * look at their neighbours, or of edges and triangles, each of which one rank
- * has. Equations of ghost points to which a rank contributes nothing are 0.
- * For TAO each rank has a model with one result, and their sum is minimised.
+ * has. Equations of ghost points to which a rank contributes nothing are 0. For
+ * TAO each rank has a model with one result, and their sum is minimised.
  *
  * The Jacobian is the matrix that the DM makes (DMCreateMatrix), with its
- * pattern and its boundary conditions: entries go there by MatSetValuesLocal. Or
- * it is a shell of products (ad_petsc_dm_products).
+ * pattern and its boundary conditions: entries go there by MatSetValuesLocal.
+ * Or it is a shell of products (ad_petsc_dm_products).
  *
  * Failure. Where one rank has no finite value, all have none, and PETSc takes a
  * shorter step. When the model of one rank has stopped, the callback returns an
@@ -91,9 +91,9 @@ static inline PetscErrorCode adx_petsc_dm_add(Mat A,
     return adx_petsc_assemble(A);
 }
 
-// P = what the matrices M of all ranks' models add up to, at their local points x.
-// J is P, a shell, or a matrix of PETSc's own that makes differences. valued:
-// whether all entries of this rank are finite.
+// P = what the matrices M of all ranks' models add up to, at their local points
+// x. J is P, a shell, or a matrix of PETSc's own that makes differences.
+// valued: whether all entries of this rank are finite.
 static inline PetscErrorCode adx_petsc_dm_fill(DM dm, ad_model *m,
                                                const double x[],
                                                adx_system_matrix *M,
@@ -152,8 +152,8 @@ static inline PetscErrorCode adx_petsc_dm_shell(DM dm, ad_system *s,
     return adx_petsc_new_shell(s, m, dm, own, out);
 }
 
-// A matrix of products on all ranks: J v and J' w of what the systems add up to,
-// or H v of the models. For SNES and TS give it to SNESSetJacobian or
+// A matrix of products on all ranks: J v and J' w of what the systems add up
+// to, or H v of the models. For SNES and TS give it to SNESSetJacobian or
 // TSSetRHSJacobian and the like, with NULL for the function; for TAO to
 // ad_petsc_dm_tao_hessian. A preconditioner needs another matrix, P.
 //
@@ -212,9 +212,9 @@ static inline PetscErrorCode adx_petsc_dm_jacobian(SNES snes, Vec y, Mat J,
     return valued ? ADX_PETSC_FINE : SNESSetJacobianDomainError(snes);
 }
 
-// Has solvers with this DM solve g = 0, the sum of what the systems of all ranks
-// contribute: DMSNESSetFunctionLocal and DMSNESSetJacobian. Set s->p, to the same
-// on all ranks, before SNESSolve. Free s after the solver.
+// Has solvers with this DM solve g = 0, the sum of what the systems of all
+// ranks contribute: DMSNESSetFunctionLocal and DMSNESSetJacobian. Set s->p, to
+// the same on all ranks, before SNESSolve. Free s after the solver.
 //
 //   s            in    of this rank: a system of equations, with as many unknowns
 //                      as a local vector of dm has numbers
@@ -372,9 +372,9 @@ static inline PetscErrorCode adx_petsc_dm_tao_f(Tao tao, Vec x, PetscReal *value
     return VecScale(gradient, factor);
 }
 
-// Has TAO minimise the sum of what the models of all ranks have for their result:
-// TaoSetObjectiveAndGradient. TaoSetSolution gets a global vector of dm. Free m
-// after the solver.
+// Has TAO minimise the sum of what the models of all ranks have for their
+// result: TaoSetObjectiveAndGradient. TaoSetSolution gets a global vector of
+// dm. Free m after the solver.
 //
 //   m            in    of this rank: a model with one output, and with as many
 //                      inputs as a local vector of dm has numbers

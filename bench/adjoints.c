@@ -5,12 +5,12 @@
  *     adjoints [-r rounds]
  *
  * Heat in a rod of 40 cells with 41 conductivities, of which the first 1, 4, 16
- * or 41 are asked for; G is the sum of squares at the end. CVODES integrates the
- * ODE; IDAS the same as a DAE, whose second half is algebraic (the flows between
- * cells). Both have band matrices, and derivatives by adrev from one recording.
- * Seconds of CPU of the solution alone; the gradient by forward sensitivities and
- * by the adjoint problem in times of that; and the second over the first. The
- * gradients must agree. */
+ * or 41 are asked for; G is the sum of squares at the end. CVODES integrates
+ * the ODE; IDAS the same as a DAE, whose second half is algebraic (the flows
+ * between cells). Both have band matrices, and derivatives by adrev from one
+ * recording. Seconds of CPU of the solution alone; the gradient by forward
+ * sensitivities and by the adjoint problem in times of that; and the second
+ * over the first. The gradients must agree.                                  */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_sundials.h"

@@ -31,8 +31,8 @@ enum { WIDTH = 5, STATES = 4, SIDE = 60 };
  * Elements
  * ------------------------------------------------------------------------- */
 
-// x: place, angle, their speeds, force. (M. Kelly, An introduction to trajectory
-// optimization, 2017.)
+// x: place, angle, their speeds, force. (M. Kelly, An introduction to
+// trajectory optimization, 2017.)
 static void cart_pole(const ad_rev x[WIDTH], ad_rev d[STATES])
 {
     const ad_rev s = ad_rec(ad_sin(x[1]));

@@ -4,8 +4,8 @@
  *     mpirun -n 2 mpi [-r rounds]
  *     mpi -r rounds own
  *
- * Times are on the wall, medians of rounds; ratios are taken within a round, and
- * have half the distance between the quartiles behind them, in percent. The
+ * Times are on the wall, medians of rounds; ratios are taken within a round,
+ * and have half the distance between the quartiles behind them, in percent. The
  * ranks that a row does not need wait in a barrier, which takes a processor: so
  * do not start more ranks than there are processors.
  *

@@ -4,11 +4,12 @@
  *     mpirun -n RANKS mpi_scale [alpha numbers_per_second]    a power of 2 ranks
  *
  * A message of n numbers takes alpha + n beta seconds, of which its sender is
- * busy for n beta. What ranks compute is measured here, on one of them at a time;
- * alpha and beta of a network are given (2e-6 s and 1.25e9 numbers a second).
+ * busy for n beta. What ranks compute is measured here, on one of them at a
+ * time; alpha and beta of a network are given (2e-6 s and 1.25e9 numbers a
+ * second).
  *
- * A graph has for each rank what it does in order: compute, send, receive. It is
- * replayed by a simulation of all ranks.
+ * A graph has for each rank what it does in order: compute, send, receive. It
+ * is replayed by a simulation of all ranks.
  *
  *   recorded     one call of ad_mpi_grad on the ranks that there are: every
  *                message, and the time between. `planned`: the messages are those
@@ -369,8 +370,8 @@ static ops *plan(int ranks, size_t parts, const costs *c)
     return graph;
 }
 
-// A plate in square blocks of side x side points: in each step `halos` halos, each
-// followed by its part of what is computed. For a power of 4 of ranks.
+// A plate in square blocks of side x side points: in each step `halos` halos,
+// each followed by its part of what is computed. For a power of 4 of ranks.
 static ops *plan_plate(int ranks, double side, double seconds, int halos)
 {
     ops *graph = get((size_t)ranks, sizeof *graph);

@@ -5,9 +5,10 @@
  *     petsc [-r rounds]
  *
  * Solid fuel ignition (Bratu) on a square of n x n cells, as in
- * adapters/examples/petsc_ignition.c: Newton's method from 0, each linear system
- * by GMRES and an incomplete factorisation. Seconds of CPU of its own for the
- * way by hand, times that for the others, of a solution and of a Jacobian alone:
+ * adapters/examples/petsc_ignition.c: Newton's method from 0, each linear
+ * system by GMRES and an incomplete factorisation. Seconds of CPU of its own
+ * for the way by hand, times that for the others, of a solution and of a
+ * Jacobian alone:
  *
  *     colours     SNESComputeJacobianDefaultColor, of a plain C function
  *     plain       SNESComputeJacobianDefault, the same, up to 40 x 40
@@ -17,9 +18,9 @@
  *     compiled    the same, after ad_assembly_compile
  *
  * Models were used before; `first` is what recording and the programs of the
- * derivatives cost besides, in milliseconds (not those of the compiler, which is
- * another process). Each way must end at the same
- * temperature. Not representative: one exponential a cell flatters differences.
+ * derivatives cost besides, in milliseconds (not those of the compiler, which
+ * is another process). Each way must end at the same temperature. Not
+ * representative: one exponential a cell flatters differences.
  */
 
 #define ADREV_IMPLEMENTATION

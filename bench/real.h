@@ -6,9 +6,10 @@
  *   ba    bundle adjustment: 49 cameras, 7776 points, 31843 observations, of
  *         which each has two errors with 15 derivatives, and a weight with one
  *
- * The formulas are those of the ADBench collection (tests/support/adbench_programs.h),
- * the numbers are made in plain_real.c. What is not differentiated (points,
- * characters, measurements) follows the inputs in x.
+ * The formulas are those of the ADBench collection
+ * (tests/support/adbench_programs.h), the numbers are made in plain_real.c.
+ * What is not differentiated (points, characters, measurements) follows the
+ * inputs in x.
  */
 
 #ifndef BENCH_REAL_H

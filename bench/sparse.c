@@ -17,8 +17,8 @@
  * Then what directions cost, in units of one J v or one value, each the median
  * of rounds: a sparse Jacobian of seven directions; a dense Jacobian of 81 x 80
  * and a dense Hessian of 80 x 80, both with five diagonals (the unit of the
- * Hessian is one w J); and Taylor coefficients along a line of order 1 to 4, and
- * of order 2 where every operation is a division.
+ * Hessian is one w J); and Taylor coefficients along a line of order 1 to 4,
+ * and of order 2 where every operation is a division.
  *
  * Not representative: a tridiagonal matrix takes three directions; and little
  * is computed for each entry, so that memory is what all of it waits for. */

@@ -4,8 +4,8 @@
  *     statements adrev|plain|infix COUNT > file
  *
  * Statements of about seven operations and five operands, as in equations of
- * motion: x[i] = ad_rec(...), the same of doubles, or x[i] = ... for a number type
- * T of C++ that the file which includes it defines.                          */
+ * motion: x[i] = ad_rec(...), the same of doubles, or x[i] = ... for a number
+ * type T of C++ that the file which includes it defines.                     */
 
 #include <stdbool.h>
 #include <stdint.h>

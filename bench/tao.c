@@ -5,9 +5,9 @@
  *     tao [-r rounds]
  *
  * A soap film under a load: the heights of n x n points on a square are those
- * for which area - load * volume is least; by Newton's method with a line search
- * (TAONLS), from 0. Seconds of CPU of its own for the way by hand, times that for
- * the others, of a solution, and of a Hessian alone:
+ * for which area - load * volume is least; by Newton's method with a line
+ * search (TAONLS), from 0. Seconds of CPU of its own for the way by hand, times
+ * that for the others, of a solution, and of a Hessian alone:
  *
  *     colours     the gradient by hand, TaoDefaultComputeHessianColor of it
  *     plain       TaoDefaultComputeGradient of a plain C function, and no
@@ -18,8 +18,8 @@
  *     compiled    the same, after ad_assembly_compile
  *
  * Models were used before; `first` is what recording and the programs of the
- * derivatives cost besides, in milliseconds (not those of the compiler, which is
- * another process). Each way must end at the same height. */
+ * derivatives cost besides, in milliseconds (not those of the compiler, which
+ * is another process). Each way must end at the same height.                 */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_assemble.h"

@@ -121,7 +121,8 @@ static void evaluate(series *s, fit *f)
         f->sum += f->y[i] * f->y[i];
 }
 
-// The lower factor of J'J, whose diagonal is enlarged: L L'. False: it has none.
+// The lower factor of J'J, whose diagonal is enlarged: L L'. False: it has
+// none.
 static bool factor(const series *s, const fit *f, double damping,
                    double L[PARAMETERS][PARAMETERS])
 {

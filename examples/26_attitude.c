@@ -2,10 +2,10 @@
  *
  *     26_attitude attitude.txt [picture.svg]       default attitude.svg
  *
- * An extended Kalman filter of seven states (attitude.h) gets its Jacobians, 4 x
- * 7 and 6 x 4, from a tape in two kilobytes of static memory, in every step. The
- * model is written down once (attitude_model.h). Samples are what a sensor of 16
- * bits gives; they are simulated, by attitude_data.c.
+ * An extended Kalman filter of seven states (attitude.h) gets its Jacobians, 4
+ * x 7 and 6 x 4, from a tape in two kilobytes of static memory, in every step.
+ * The model is written down once (attitude_model.h). Samples are what a sensor
+ * of 16 bits gives; they are simulated, by attitude_data.c.
  *
  * The same filter on a Cortex-M4F, with Jacobians from the tape, by hand, and
  * from C code that adrev has written, is tests/firmware/attitude.c;

@@ -280,7 +280,8 @@ static void find_way(descent *d)
     }
 }
 
-// Goes on, less far if that is not down; keeps the pair. False: not down at all.
+// Goes on, less far if that is not down; keeps the pair. False: not down at
+// all.
 static ad_status go_on(block *b, descent *d, int *gradients, bool *down)
 {
     static double x[POINTS], g[POINTS];

@@ -6,9 +6,9 @@
  * No sensor has measured this. A rigid body turns by Euler's equations, with
  * three moments of inertia, friction, and torques that are slow waves; it is
  * shaken, too. A line for each sample: counts of gyroscope (the mean since the
- * last one), accelerometer and magnetometer along the axes of the body, in units
- * of attitude.h, with noise and a bias of the gyroscope that grows; then the
- * true quaternion and, at the end, the true bias in rad/s.
+ * last one), accelerometer and magnetometer along the axes of the body, in
+ * units of attitude.h, with noise and a bias of the gyroscope that grows; then
+ * the true quaternion and, at the end, the true bias in rad/s.
  *
  * SPDX-License-Identifier: MIT-0
  */

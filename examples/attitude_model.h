@@ -1,6 +1,6 @@
 /* attitude_model.h - the model of attitude.h, in recorded numbers: what the
- * filter needs the Jacobians of, and those from a tape. Included after that and a
- * header of adrev.
+ * filter needs the Jacobians of, and those from a tape. Included after that and
+ * a header of adrev.
  *
  * SPDX-License-Identifier: MIT-0
  */

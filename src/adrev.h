@@ -24,8 +24,8 @@
  *
  * Operators build an expression; ad_rec records the whole expression as one
  * statement on the tape of the calling thread. Plain C numbers are constants,
- * and so is what is computed from constants alone: they have no derivative.
- * The same operators on ad_fwd are forward mode, which needs no tape. In C++ one
+ * and so is what is computed from constants alone: they have no derivative. The
+ * same operators on ad_fwd are forward mode, which needs no tape. In C++ one
  * writes ad_rev y = x * sin(x); (docs/cpp.md).
  *
  * Not included: complex numbers, GPU.

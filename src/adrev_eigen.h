@@ -11,10 +11,10 @@
  *
  * Products, norms, decompositions (LU, QR, LLT, LDLT, eigenvalues) are recorded
  * as Eigen computes them: a statement for each of its operations, or for a few.
- * Where there is one, an array statement of adrev on x.data() is cheaper by far,
- * and so is ad_external for the solution of equations. Plain matrices mix with
- * recorded ones, or forward ones, element by element, and A * x is a product
- * with a recorded vector x; other products want A.lazyProduct(B), or
+ * Where there is one, an array statement of adrev on x.data() is cheaper by
+ * far, and so is ad_external for the solution of equations. Plain matrices mix
+ * with recorded ones, or forward ones, element by element, and A * x is a
+ * product with a recorded vector x; other products want A.lazyProduct(B), or
  * A.cast<ad_rev>() * B.
  *
  * An Eigen expression refers to its operands, those of adrev do not: what Eigen

@@ -26,35 +26,35 @@
  * several times as fast, with the same names). For functions that are recorded,
  * include adrev_function.h before this header.
  *
- * Each call is one external statement (ad_external): forward and reverse sweeps,
- * recorded functions, second derivatives (ad_fn_hvp, ad_fn_hessian). A sweep
- * solves with the factors that the call has kept; a replay factors again, once
- * for all directions at a point.
+ * Each call is one external statement (ad_external): forward and reverse
+ * sweeps, recorded functions, second derivatives (ad_fn_hvp, ad_fn_hessian). A
+ * sweep solves with the factors that the call has kept; a replay factors again,
+ * once for all directions at a point.
  *
  * Matrices are those of the array statements of adrev.h: row by row, or with
  * strides (_s): element (i, j) of A is A[i*ars + j*acs], so that a leading
  * dimension is (ld, 1), or (1, ld) for columns. Inputs may overlap one another;
- * results may lie where inputs do. The values of recorded numbers do not lie side
- * by side, so they are gathered in any case, and that is done column by column,
- * as LAPACK wants them: no layout costs a second copy.
+ * results may lie where inputs do. The values of recorded numbers do not lie
+ * side by side, so they are gathered in any case, and that is done column by
+ * column, as LAPACK wants them: no layout costs a second copy.
  *
- * A symmetric matrix is given by its lower triangle with the diagonal; what lies
- * above is not read. The derivative with respect to an element below the
+ * A symmetric matrix is given by its lower triangle with the diagonal; what
+ * lies above is not read. The derivative with respect to an element below the
  * diagonal is that of both mirrored elements together.
  *
  * Failure. A matrix with an element that is not finite, one that is singular (a
- * pivot is exactly 0), and one that is not positive definite have no factors, and
- * LAPACK says so. That is no number that could go on as an infinity or a NaN, but
- * data that cannot be used. So the call returns ADREV_ESINGULAR, the tape fails
- * with it, ad_tape_reason says what it was, and results are NaN. In a recorded
- * function the status at such a point is ADREV_EEXTERNAL. Right sides that are
- * not finite give results that are not finite. Other statuses: ADREV_ESHAPE (an
- * array is NULL, or an impossible length), ADREV_ELIMIT (more than 2^28 rows or
- * columns, 32000 for eigenvalues), ADREV_ENOMEM.
+ * pivot is exactly 0), and one that is not positive definite have no factors,
+ * and LAPACK says so. That is no number that could go on as an infinity or a
+ * NaN, but data that cannot be used. So the call returns ADREV_ESINGULAR, the
+ * tape fails with it, ad_tape_reason says what it was, and results are NaN. In
+ * a recorded function the status at such a point is ADREV_EEXTERNAL. Right
+ * sides that are not finite give results that are not finite. Other statuses:
+ * ADREV_ESHAPE (an array is NULL, or an impossible length), ADREV_ELIMIT (more
+ * than 2^28 rows or columns, 32000 for eigenvalues), ADREV_ENOMEM.
  *
- * Memory of a statement: what is said below, by malloc, freed when the statement
- * leaves the tape; on the tape about 200 bytes, and 4 per operand if ids are not
- * evenly spaced. Several threads may sweep at once.
+ * Memory of a statement: what is said below, by malloc, freed when the
+ * statement leaves the tape; on the tape about 200 bytes, and 4 per operand if
+ * ids are not evenly spaced. Several threads may sweep at once.
  *
  * Formulas: M. Giles, "An extended collection of matrix derivative results for
  * forward and reverse mode algorithmic differentiation", 2008; I. Murray,

@@ -49,7 +49,7 @@
  *   mpi/grad         value and gradient of a sum of parts
  *   mpi/statements   what statements with messages have in common; their sweeps
  *   mpi/exchanges    messages between two ranks, and halos
- *   mpi/collectives  between all ranks: pieces of arrays, broadcasts, reductions
+ *   mpi/collectives  between all: pieces of arrays, broadcasts, reductions
  *
  * SPDX-License-Identifier: MIT-0                 (the text is in adrev.h)
  */

@@ -26,8 +26,9 @@
  *
  * The first of them compiles to what C's own operators would give. Comparisons
  * are ad_lt and the like, a number for a printf or an index is ad_value(x), and
- * a type or a function that belongs to all three stands in front of the include.
- * It may be included again, for another file. The macros are gone afterwards.
+ * a type or a function that belongs to all three stands in front of the
+ * include. It may be included again, for another file. The macros are gone
+ * afterwards.
  *
  *   see          examples/22_pendulum.c, docs/porting.md
  *

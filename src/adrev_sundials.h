@@ -1,7 +1,7 @@
 /* adrev_sundials.h - ordinary differential equations by CVODES, differential-
  * algebraic ones by IDAS, and nonlinear equations by KINSOL, all of SUNDIALS,
- * with exact derivatives: Jacobians (dense, banded, sparse), products with them,
- * sensitivities, and adjoint problems.
+ * with exact derivatives: Jacobians (dense, banded, sparse), products with
+ * them, sensitivities, and adjoint problems.
  *
  *     #include "adrev_sundials.h"
  *
@@ -25,8 +25,8 @@
  * there is no finite value, SUNDIALS is told of a recoverable error and tries a
  * shorter step; when the model has stopped, of one that ends it, and
  * ad_system_status says why. The user data of the solver is the system: it is
- * yours, serves one solver at a time, and must outlive it. Vectors, matrices and
- * linear solvers stay yours. Solvers with systems of their own may run in
+ * yours, serves one solver at a time, and must outlive it. Vectors, matrices
+ * and linear solvers stay yours. Solvers with systems of their own may run in
  * several threads. An evaluation on a path that is known allocates nothing.
  *
  * Rooms, each of which begins with a line `=== room`:

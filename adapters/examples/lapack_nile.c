@@ -2,9 +2,9 @@
 // libs: -llapack -lblas
 /* A Gaussian process fitted to the Nile: its volume at Aswan in each year from
  * 1871 to 1970, in 10^8 cubic metres (G. W. Cobb, Biometrika 65, 1978). The
- * marginal likelihood is one Cholesky factorisation, which is one statement. Its
- * gradient and its exact Hessian go to Newton's method, and the Hessian at the
- * maximum says how well the parameters are known.
+ * marginal likelihood is one Cholesky factorisation, which is one statement.
+ * Its gradient and its exact Hessian go to Newton's method, and the Hessian at
+ * the maximum says how well the parameters are known.
  *
  * Shows    ad_lapack_solve_spd with the log-determinant, in a recorded function;
  *          ad_lapack_cholesky; the same calls with constants
@@ -19,11 +19,11 @@
  *            noise       137.5 / 1.075   10^8 m3
  *          largest difference of the gradient from central differences < 1e-6
  *
- * The likelihood has two maxima, which Newton's method finds from two starts: the
- * river has wet and dry years, and a slow trend. Behind each parameter stands
- * the factor of its standard error. With a name, draws both, with a band of two
- * deviations: lapack_nile nile.svg. `lapack_nile time` measures value and
- * gradient for 500 points.
+ * The likelihood has two maxima, which Newton's method finds from two starts:
+ * the river has wet and dry years, and a slow trend. Behind each parameter
+ * stands the factor of its standard error. With a name, draws both, with a band
+ * of two deviations: lapack_nile nile.svg. `lapack_nile time` measures value
+ * and gradient for 500 points.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -371,8 +371,9 @@ static void measure_differences(const process *p, const double g[3])
            "central differences", now() - before, worst);
 }
 
-// The gradient as it is written by hand: with W = K^-1 - a a', each component is
-// half the sum of W o dK/dtheta. The routines are declared in adrev_lapack.h.
+// The gradient as it is written by hand: with W = K^-1 - a a', each component
+// is half the sum of W o dK/dtheta. The routines are declared in
+// adrev_lapack.h.
 static void measure_by_hand(const process *p, const double g[3])
 {
     const double s2 = exp(2 * 0.2), m = -0.5 * exp(2), noise = exp(2 * -1.5);

@@ -6,8 +6,8 @@
  *     lbfgs_sphere [picture.svg]
  *
  * The energy is the sum of 1/distance over all pairs. Directions of any length
- * stand for points of the sphere, so there are no constraints: 36 variables. The
- * minimum is the icosahedron, with energy 49.165253.
+ * stand for points of the sphere, so there are no constraints: 36 variables.
+ * The minimum is the icosahedron, with energy 49.165253.
  *
  * Shows    adrev_lbfgs.h: a function of many variables
  * Prints   energy 49.165253, success

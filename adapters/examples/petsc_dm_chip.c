@@ -5,8 +5,8 @@
  *     petsc_dm_chip [picture.svg]         or  mpirun -n 4 petsc_dm_chip ...
  *     petsc_dm_chip time
  *
- * Silicon of 10 x 10 x 0.5 mm at 300 K; a cooler takes 20 kW/m^2 K from its back.
- * Two cores of 2.5 x 2.5 mm give 40 and 25 W. Hot silicon conducts less,
+ * Silicon of 10 x 10 x 0.5 mm at 300 K; a cooler takes 20 kW/m^2 K from its
+ * back. Two cores of 2.5 x 2.5 mm give 40 and 25 W. Hot silicon conducts less,
  * (T/300)^-1.3 of what it does at 300 K, so the cores are hotter than a linear
  * model says. Each rank has the cells of its part of the grid as elements; the
  * ghost points beside it, the matrix and its pattern are PETSc's.

@@ -117,8 +117,8 @@ static PetscErrorCode find_states(ad_system *s, double u[], double rate[])
     return VecDestroy(&y);
 }
 
-// The largest rate, and where: of the parabola through the largest of the states
-// and its neighbours.
+// The largest rate, and where: of the parabola through the largest of the
+// states and its neighbours.
 static double critical(const double u[], const double rate[], double *where)
 {
     int top = 1;

@@ -179,7 +179,8 @@ static int backwards(study *s, const double y[][2])
     return code;
 }
 
-// x: logarithms of the rates and of the first numbers, so that all are positive.
+// x: logarithms of the rates and of the first numbers, so that all are
+// positive.
 static ad_status misfit(void *ctx, size_t n, const double x[], double *f,
                         double g[])
 {

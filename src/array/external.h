@@ -229,10 +229,10 @@ static void adx_set_scratch(ad_tape *t, size_t numbers)
 }
 
 // Adds the entry: the struct, then what the rule saves, aligned to 16 bytes,
-// then the list of ids. It also makes sure that a sweep has scratch room for the
-// operands and results. NULL: nothing is recorded. If there are no results, one
-// value is made all the same, which nobody uses: the values say where on the
-// tape a statement is.
+// then the list of ids. It also makes sure that a sweep has scratch room for
+// the operands and results. NULL: nothing is recorded. If there are no results,
+// one value is made all the same, which nobody uses: the values say where on
+// the tape a statement is.
 static adx_external *adx_add_external(const adx_view *x, const adx_ids *ids,
                                       size_t bytes, size_t m)
 {
@@ -311,8 +311,8 @@ static void adx_tell_external(const adx_external *s, const adx_view *from,
 }
 
 // Writes what the rule saves, and tells the hook. Then the statement joins the
-// tape's chain of those that a clear or a rewind must destroy, unless a hook has
-// taken that over.
+// tape's chain of those that a clear or a rewind must destroy, unless a hook
+// has taken that over.
 static void adx_fill_external(adx_external *s, const ad_external_rule *rule,
                               bool always, const void *saved, size_t bytes,
                               const adx_view *from)

@@ -181,14 +181,14 @@ ADX_INLINE void adx_chain(ad_real to[], ad_real d, const ad_real from[],
 // n operands, of which operand i has the partial scale * d[i].
 typedef struct adx_span {
     adx_ids ids;
-    ad_real *d;                 // NULL: 1; with ADREV_FIXED scale is 1 otherwise
+    ad_real *d;                 // NULL: 1; else with ADREV_FIXED scale is 1
     ad_real scale;
 } adx_span;
 
 #if ADREV_FIXED
 // Small machines have a loop each for three kinds of spans. In all, n > 0, and
-// adj are the adjoints that the ids name: those of a list, or else `id` and what
-// follows at that stride. The sink may be one of them.
+// adj are the adjoints that the ids name: those of a list, or else `id` and
+// what follows at that stride. The sink may be one of them.
 #define ADX_EACH_ID(product)                                                \
     if (list == NULL)                                                       \
         do {                                                                \

@@ -4,8 +4,8 @@
  * Products of matrices, and of a triangular matrix with a vector. As a linear
  * statement each result would store the partials of all its terms. A product
  * stores its two matrices once instead, and its sweeps multiply by them. A dot
- * product is a row times a column (with ADREV_FIXED, a linear statement), and in
- * a product with a vector the second matrix has one column.
+ * product is a row times a column (with ADREV_FIXED, a linear statement), and
+ * in a product with a vector the second matrix has one column.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *           array/operands array/linear array/sums
@@ -77,8 +77,8 @@ static void adx_add_scaled(size_t n, ad_real c, const ad_real d[],
 #endif
 
 #if ADREV_FIXED
-// The fast case of a vector B with any ids: first the adjoints of A, row by row,
-// then those of the vector.
+// The fast case of a vector B with any ids: first the adjoints of A, row by
+// row, then those of the vector.
 static void adx_column_reverse(const adx_product *s, ad_real adj[])
 {
     const ad_real *c = &adj[s->e.first];
@@ -456,7 +456,7 @@ static void adx_matvec(const adx_view *a, const ad_rev *x, ptrdiff_t incx,
     for (size_t i = 0; i < a->rows; i++, y += incy) {
         const ad_real sum = adx_few_products(0, k, row, along, v, stride);
         adx_set_result(y, sum, ADX_BASE(s), i);
-        if (k > 0)              // or there may be no array: NULL + 0 is undefined
+        if (k > 0)              // else there may be no array, and no NULL + 0
             row += down;
     }
 }
@@ -509,8 +509,8 @@ ADX_INLINE ad_real adx_dot_row(size_t n, const ad_rev *x, ptrdiff_t incx,
     return total;
 }
 
-// A linear statement: the partials of each array are the values of the other. Of
-// an array with itself they are 2 x.
+// A linear statement: the partials of each array are the values of the other.
+// Of an array with itself they are 2 x.
 ADX_FRAME ADX_API ad_rev (ad_dot_s)(size_t n, const ad_rev *x, ptrdiff_t incx,
                                     const ad_rev *y, ptrdiff_t incy)
 {

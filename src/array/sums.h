@@ -172,7 +172,7 @@ ADX_API void (ad_axpy_s)(size_t n, ad_rev a, const ad_rev *x, ptrdiff_t incx,
         return;
     const adx_view factor = adx_vector(n, &a, 0);
     const adx_view from = adx_vector(n, x, incx);
-    const adx_view partials = from;     // one whose address nobody has is faster
+    const adx_view partials = from;     // nobody has its address: faster
     const adx_addend addend[3] = {
         { .x = factor, .d = &partials, .scale = 1 },
         { .x = from, .scale = a.v },
@@ -287,7 +287,10 @@ ADREV_STEPS(ADX_STEP)
 #undef ADX_LOOPS_3
 
 // The row of a code that is known only now.
-ADX_APART adx_each_op adx_any_each_op(ad_opcode op) { return adx_each_op_of(op); }
+ADX_APART adx_each_op adx_any_each_op(ad_opcode op)
+{
+    return adx_each_op_of(op);
+}
 
 #if !ADREV_FIXED
 // The value of an operation at a single element.

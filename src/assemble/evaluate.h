@@ -167,8 +167,8 @@ static ad_status adx_blame_element(const adx_assembling *s, size_t kind,
 }
 
 // Evaluates n elements of a kind, from `first` on, as points of one map. Result
-// i of element e goes to contribution[i * count + e]. If an element fails, it is
-// remembered as the last one (ad_assembly_element), with its guard.
+// i of element e goes to contribution[i * count + e]. If an element fails, it
+// is remembered as the last one (ad_assembly_element), with its guard.
 static ad_status adx_map_elements(adx_assembling *s, size_t kind, size_t first,
                                   size_t n, ad_real *contribution)
 {

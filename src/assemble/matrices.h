@@ -18,7 +18,8 @@
 // The machine of a sparse matrix, which is made once.
 static ad_status adx_make_sparse_machine(ad_fn *fn, bool hessian)
 {
-    adx_kind kind = hessian ? ADX_KIND_hessian_sparse : ADX_KIND_jacobian_sparse;
+    adx_kind kind = hessian ? ADX_KIND_hessian_sparse
+                            : ADX_KIND_jacobian_sparse;
     adx_program q;
     // acquire: pairs with the release that publishes it
     if (atomic_load_explicit(&fn->machine[kind], memory_order_acquire) != NULL)
@@ -124,7 +125,8 @@ static ad_status adx_fill_assembled(ad_assembly *a, bool hessian,
 {
     adx_unsorted u;
     size_t most, rows = hessian ? a->n : a->m;
-    ad_status status = adx_count_assembled(a, hessian, &s->contributions, &most);
+    ad_status status = adx_count_assembled(a, hessian, &s->contributions,
+                                           &most);
     if (status != ADREV_OK)
         return status;
     bool ok = adx_begin_unsorted(&a->memory, rows > a->n ? rows : a->n, most,

@@ -2,11 +2,11 @@
 
 /* === check/differences ======================================================
  * Finding mistakes. ad_check compares derivatives with differences for many
- * increments. It weighs what it sees against three sizes, so that it neither misses
- * mistakes nor raises false alarms: the spread of the extrapolated differences,
- * the rounding of f, and the sum of the absolute values of all paths from x to
- * y, which bounds the rounding of the gradient itself. The other tools walk
- * over the entries and skip kinds that they do not know.
+ * increments. It weighs what it sees against three sizes, so that it neither
+ * misses mistakes nor raises false alarms: the spread of the extrapolated
+ * differences, the rounding of f, and the sum of the absolute values of all
+ * paths from x to y, which bounds the rounding of the gradient itself. The
+ * other tools walk over the entries and skip kinds that they do not know.
  *
  *   needs   number/recording tape/layout tape/life sweep/session
  *   offers  ADX_NARROW ADX_EPSILON ADX_TIGHT ADX_ROWS ADX_PASSES adx_row
@@ -20,8 +20,9 @@ ADX_SELDOM_BEGIN
 /* --- differences ------------------------------------------------------------
  * A pass is a series of increments h, each a quarter of the one before, and a
  * row for each. Up to four passes differ in their first one. Increments are
- * powers of 2 in units of the scale of x. Slopes are taken along d, the direction whose
- * components are such scales, so all of them have the unit of f.             */
+ * powers of 2 in units of the scale of x. Slopes are taken along d, the
+ * direction whose components are such scales, so all of them have the unit of
+ * f.                                                                         */
 
 #define ADX_NARROW  (sizeof(ad_real) == 4)
 #define ADX_EPSILON (ADX_NARROW ? ADX_K(0x1p-23) : ADX_K(0x1p-52))
@@ -40,8 +41,8 @@ typedef struct adx_row {
     ad_real noise;              // what the rounding of f does to a slope
 } adx_row;
 
-// The values of f at this many increments are cached for the other outputs: more
-// than those of one pass.
+// The values of f at this many increments are cached for the other outputs:
+// more than those of one pass.
 #define ADX_CACHED (3 * (size_t)ADX_ROWS)
 
 typedef struct adx_probe {
@@ -275,12 +276,12 @@ static bool adx_is_between(ad_real x, ad_real low, ad_real high)
 }
 
 // Whether f is bent at x. In a smooth function the difference between the
-// slopes to the right and to the left shrinks with h, by 4 from row to row. So a
-// and b, which divide this jump in one row by that in the next, are near 4 there,
-// near 1 at a kink, and near 1/4 where f itself jumps. If neither is near 4,
-// there is a kink in two cases: the jump of the slope is larger than the errors;
-// or f jumps, and by much of what it changes in the first row, not by a quantum
-// of its rounding.
+// slopes to the right and to the left shrinks with h, by 4 from row to row. So
+// a and b, which divide this jump in one row by that in the next, are near 4
+// there, near 1 at a kink, and near 1/4 where f itself jumps. If neither is
+// near 4, there is a kink in two cases: the jump of the slope is larger than
+// the errors; or f jumps, and by much of what it changes in the first row, not
+// by a quantum of its rounding.
 static bool adx_is_bent(const adx_row *first, const adx_row *r)
 {
     ad_real jump = r[0].right - r[0].left;

@@ -17,9 +17,9 @@
 
 ADX_SELDOM_BEGIN
 
-// The first increment of a pass, in units of d. Pass 0 begins with an eighth of the
-// size of x; pass 1 with an eighth, if x is smaller than 1; pass 2 with a much
-// smaller one; pass 3 with a smaller one still, for an input that is 0. A
+// The first increment of a pass, in units of d. Pass 0 begins with an eighth of
+// the size of x; pass 1 with an eighth, if x is smaller than 1; pass 2 with a
+// much smaller one; pass 3 with a smaller one still, for an input that is 0. A
 // result of 0 says that the pass is not needed.
 static ad_real adx_first_increment(const adx_probe *p, int pass)
 {

@@ -346,9 +346,10 @@ static void adx_widen_bounds(adx_list_bounds *l, long element)
                            : 1 + adx_digits_of((unsigned long)element);
 }
 
-// Decides what stands in a table of indices, and finds its bounds. (In code that
-// is compiled at once nothing is gained by less text, and a table of differences
-// takes up to a fifth more time: each index waits for the one before.)
+// Decides what stands in a table of indices, and finds its bounds. (In code
+// that is compiled at once nothing is gained by less text, and a table of
+// differences takes up to a fifth more time: each index waits for the one
+// before.)
 static void adx_find_bounds(adx_roll_index *s)
 {
     uint32_t t[ADX_ROLL_DEPTH];

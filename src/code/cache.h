@@ -2,8 +2,8 @@
 
 /* === code/cache ===========================================================
  * The files of compiled code: the directory in which a call compiles, and the
- * cache. Every part of the cache's path must be one that nobody else can change.
- * Where ADREV_COMPILE is 0 there is only the reason that is reported.
+ * cache. Every part of the cache's path must be one that nobody else can
+ * change. Where ADREV_COMPILE is 0 there is only the reason that is reported.
  *
  *   needs   tape/memory core/hash function/program code/api code/text
  *   offers  adx_blame ADX_BLANKS ADX_PATH adx_cache adx_take_back_blame

@@ -1,10 +1,10 @@
 #pragma once
 
 /* === code/functions =========================================================
- * A whole C function, with the pattern of a sparse matrix in front of it, or its
- * declaration. Compilers take too long for very long functions, so the nodes of
- * a long one are split into several C functions, f_value_0, f_value_1 ..., which
- * f_value calls one after the other.
+ * A whole C function, with the pattern of a sparse matrix in front of it, or
+ * its declaration. Compilers take too long for very long functions, so the
+ * nodes of a long one are split into several C functions, f_value_0, f_value_1
+ * ..., which f_value calls one after the other.
  *
  * Code for devices (OpenCL, CUDA) has more than functions: tables in front of
  * them, and kernels, which call them for one point a work item.

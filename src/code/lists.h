@@ -4,8 +4,8 @@
  * Lists of integers, such as the pattern of a sparse matrix, as initialisers of
  * constant arrays. A list in which differences of successive elements repeat is
  * one of loops, as a program is (code/repeats). C has no loops in initialisers,
- * but its preprocessor writes a piece again: a loop becomes a macro of its first
- * element, and macros for 10, 100 ... iterations, which call one another:
+ * but its preprocessor writes a piece again: a loop becomes a macro of its
+ * first element, and macros for 10, 100 ... iterations, which call one another:
  *
  *     #define f_r1_1(v) v, v, v + 1
  *     #define f_r1_10(v) f_r1_1(v), f_r1_1(v + 2), f_r1_1(v + 4) ...

@@ -8,10 +8,10 @@
  * Within a level they are sorted by their symbols, and then by the places of
  * their arguments, so that loops go through arrays in order.
  *
- * A sum is a chain: each node reads the one before, which nobody else reads. Its
- * nodes stay together, behind all that they read, as one unit of the order;
- * chains of the same length follow one another. Guards, which nobody reads, come
- * last, in their own order.
+ * A sum is a chain: each node reads the one before, which nobody else reads.
+ * Its nodes stay together, behind all that they read, as one unit of the order;
+ * chains of the same length follow one another. Guards, which nobody reads,
+ * come last, in their own order.
  *
  * Every number is computed from the same numbers as before, so the bits are the
  * same. What suffers is locality: more numbers have to be in work.
@@ -228,8 +228,8 @@ static void adx_sort_level(adx_reordering *o, size_t low, size_t high)
     }
 }
 
-// Orders the used nodes of q by levels. Some of their arguments may have changed
-// places then. false: no memory. For programs without array nodes.
+// Orders the used nodes of q by levels. Some of their arguments may have
+// changed places then. false: no memory. For programs without array nodes.
 static bool adx_order_by_levels(const adx_writing *k, adx_program *q,
                                 adx_order *order)
 {

@@ -82,7 +82,7 @@ typedef struct adx_rolled {
     size_t loops;               // found; a nested one in each iteration
     size_t written;             // of these
     adx_node *was;              // the program's, before equal ones were joined
-    uint32_t *constant;         // [constants] the array that loops read them from
+    uint32_t *constant;         // [constants] the array that loops read
     uint32_t *constant_at;      // [numbers] 1 + where it is there; 0: nowhere
     size_t constants;
     bool failed;                // no memory
@@ -608,8 +608,8 @@ static void adx_number_instances(adx_rolled *r, uint32_t leaf)
     } while (adx_next_instance(f->depth, t, none, f->count));
 }
 
-// Makes the leaves of an item that is in the loops of `in`, which are fewer than
-// ADX_ROLL_DEPTH if it is a loop.
+// Makes the leaves of an item that is in the loops of `in`, which are fewer
+// than ADX_ROLL_DEPTH if it is a loop.
 static void adx_make_leaves(const ad_allocator *a, adx_rolled *r, uint32_t item,
                             const adx_looped *in)
 {
@@ -678,10 +678,10 @@ static adx_rolled *adx_begin_rolled(const adx_writing *k)
 }
 
 // Outputs that are in no loop yet, in whichever order they were computed: their
-// places in work become a table. As single statements they would be a C function
-// as long as they are many, which takes compilers a time that grows with the
-// square of that. Each loop gets a symbol of its own, for it must not be folded:
-// it may be as deep as loops may be.
+// places in work become a table. As single statements they would be a C
+// function as long as they are many, which takes compilers a time that grows
+// with the square of that. Each loop gets a symbol of its own, for it must not
+// be folded: it may be as deep as loops may be.
 static size_t adx_fold_alike(const adx_writing *k, adx_rolled *r,
                              uint32_t *from, size_t n)
 {

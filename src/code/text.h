@@ -67,7 +67,7 @@ typedef struct adx_text {
     const char *real;           // double or float
     bool single;                // float
     bool absorbing, exported;   // as of ad_c_options
-    bool loaded;                // written for ad_fn_compile: with checks, blocks
+    bool loaded;                // for ad_fn_compile: with checks, blocks
                                 // and loops, and the size of work as data
     bool header;                // declarations only
     bool muted;                 // nothing is put
@@ -80,7 +80,7 @@ typedef struct adx_text {
     } tables;
 } adx_text;
 
-#define ADX_LIST_WIDTH 64       // of lists: columns after which a line is broken
+#define ADX_LIST_WIDTH 64       // of lists: columns before a line is broken
 
 static void adx_put_text(adx_text *t, const char *text, size_t n)
 {
@@ -214,7 +214,8 @@ static void adx_say_literal(adx_text *t, ad_real v)
             t->single ? "f" : "", below ? ")" : "");
 }
 
-// The same among elements of a table, where the type says that it is no integer.
+// The same among elements of a table, where the type says that it is no
+// integer.
 static void adx_say_element_literal(adx_text *t, ad_real v)
 {
     const bool whole = v >= -999999 && v <= 999999 && v == (ad_real)(long)v;

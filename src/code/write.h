@@ -70,7 +70,8 @@ static void adx_say_top(const adx_c_file *file)
 }
 
 // Helper functions come first; but which are needed is known when all others
-// have been written. So these wait in memory, and on failure nothing is written.
+// have been written. So these wait in memory, and on failure nothing is
+// written.
 static ad_status adx_write_all(adx_c_file *file)
 {
     adx_text *t = file->text;
@@ -118,8 +119,8 @@ static const char adx_math_names[] =        // these also with an f or l behind
     " nexttoward pow pow10 remainder remquo rint round scalb scalbln scalbn"
     " significand sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn ";
 
-// Whether a name of n characters is in a list of names, each with a blank before
-// and behind it.
+// Whether a name of n characters is in a list of names, each with a blank
+// before and behind it.
 static bool adx_is_listed(const char *list, const char *name, size_t n)
 {
     for (; *list != '\0'; list += 1 + strcspn(list + 1, " "))

@@ -117,8 +117,8 @@ ADX_INLINE void ad_tape_failure(const ad_tape *t, const char **file, int *line)
 
 // Makes the tape fail with ADREV_ENONFINITE at the first input or result that
 // is infinite or NaN; false takes that back, ad_tape_clear does not.
-// ad_tape_failed_at names the place; a debugger stops there with a breakpoint on
-// adx_fail_because (docs/debugging.md). Only statements compiled with
+// ad_tape_failed_at names the place; a debugger stops there with a breakpoint
+// on adx_fail_because (docs/debugging.md). Only statements compiled with
 // ADREV_DEBUG are looked at, and inputs and array statements if the
 // implementation is; others pass unnoticed, and cost nothing.
 ADX_API void ad_tape_stop_nonfinite(ad_tape *t, bool stop);
@@ -133,8 +133,8 @@ ADX_API const char *ad_tape_reason(const ad_tape *t);
 // is recorded, and every query says so until the tape is cleared or rewound.
 //
 //   status       in    not ADREV_OK, with which nothing happens
-//   why          in    a sentence for ad_tape_reason, which must live as long as
-//                      the tape; NULL: the text of ad_message
+//   why          in    a sentence for ad_tape_reason, which must live as long
+//                      as the tape; NULL: the text of ad_message
 //
 //   returns      the first error of the tape; `status` if no tape is current
 //   see          adapters/adrev_lapack.h
@@ -345,8 +345,8 @@ ADX_API const ad_op_info *ad_op_table(void);
 
 /* --- operators for other languages ------------------------------------------
  * Functions that record an operation by its code, where macros and inlined
- * functions are out of reach: from Python, Fortran, Julia, Lua. ad_rev is passed
- * by value, a struct of an ad_real and two uint32_t.                         */
+ * functions are out of reach: from Python, Fortran, Julia, Lua. ad_rev is
+ * passed by value, a struct of an ad_real and two uint32_t.                  */
 
 // One operation, recorded on the current tape as one statement. The result is
 // that of ad_rec for the operator of this name. A constant among the arguments
@@ -441,8 +441,8 @@ typedef struct ad_external_point {
 // ADREV_EEXTERNAL. No tape is current while they run: they may use other tapes,
 // or ad_grad, but not this tape.
 //
-// pullback     adds the adjoints of the inputs to dx[n]: dx += dy J. It must not
-//              write to saved or dy: dy may be the tape's own adjoints
+// pullback     adds the adjoints of the inputs to dx[n]: dx += dy J. It must
+//              not write to saved or dy: dy may be the tape's own adjoints
 // pullback_n   the same for k directions at once, at most 8 (ad_jacobian):
 //              direction r has row r of dy[k*m], and adds to row r of dx[k*n].
 //              NULL: pullback is called for each of them

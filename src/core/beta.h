@@ -14,11 +14,11 @@
  *     La = log t - digamma(a+1) + digamma(c+1)
  *     Lb = log(1-t) - digamma(b+1) + digamma(c+1)
  *
- * f(t) dt is D W (t/x)^a ((1-t)/y)^b du, and a derivative with respect to a or b
- * multiplies it by a polynomial in La and Lb. The first one, La + b/(a c), has
- * one sign on either side of its zero, and its whole integral is 0: so it is
- * integrated from x away from there, and nothing cancels. What of Gamma(a) is
- * infinite at 0 is in W, so that a shape may be 0.
+ * f(t) dt is D W (t/x)^a ((1-t)/y)^b du, and a derivative with respect to a or
+ * b multiplies it by a polynomial in La and Lb. The first one, La + b/(a c),
+ * has one sign on either side of its zero, and its whole integral is 0: so it
+ * is integrated from x away from there, and nothing cancels. What of Gamma(a)
+ * is infinite at 0 is in W, so that a shape may be 0.
  *
  * The integrand is a bell in u, with singularities where t/(1-t) is -1, at a
  * distance pi from the line. Sixteen points of Gauss and Legendre see all of a

@@ -5,8 +5,8 @@
  * partials need: the rows PARTIAL of core/operations, and a few others. So a
  * partial is made of operations, and has partials itself.
  *
- * For that the cells of the tables, which are C expressions, are parsed here, by
- * recursive descent, into terms of one operation each.
+ * For that the cells of the tables, which are C expressions, are parsed here,
+ * by recursive descent, into terms of one operation each.
  *
  *     choice   = either [ "?" choice ":" choice ]
  *     either   = both { "||" both }
@@ -81,10 +81,10 @@ ADX_PARTIALS(ADX_DEFINE_PARTIAL)
 ADX_INLINE ad_real adx_f_detach(ad_real x) { return x; }
 
 // ADX_DO(code, value), of x, y and z, for every operation of one result but
-// chain: whether a zero absorbs there is for the place of use to say. ADX_DO is a
-// name that each place defines, and not an argument, because ADREV_OPS gives its
-// visitor the columns of a row and nothing else: ADX_EVERY_ROW cannot be told
-// whom to pass them on to.
+// chain: whether a zero absorbs there is for the place of use to say. ADX_DO is
+// a name that each place defines, and not an argument, because ADREV_OPS gives
+// its visitor the columns of a row and nothing else: ADX_EVERY_ROW cannot be
+// told whom to pass them on to.
 #define ADX_EVERY_STEP(name, ...) ADX_DO(ADREV_OP_##name, adx_f_##name(x))
 #define ADX_EVERY_ROW(name, ...)  ADX_DO(ADREV_OP_##name, adx_f_##name(x, y, z))
 #define ADX_EVERY_DERIVED(name, ...)                                        \

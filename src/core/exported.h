@@ -189,8 +189,8 @@ static bool adx_is_order(ad_real k, uint64_t id)
 }
 
 // A function for each row, with the arguments in the registers in which ad_op1
-// and its kin have them: a call goes on by one jump. (One function with all rows
-// in a switch takes twice as long.)
+// and its kin have them: a call goes on by one jump. (One function with all
+// rows in a switch takes twice as long.)
 #define ADX_DEFINE_1(name, fx)                                              \
     static ad_rev adx_code_of_##name(unsigned op, ad_real x, uint64_t i)    \
     {                                                                       \

@@ -7,8 +7,8 @@
  * (ad_sqr, ad_clamp, ad_jn ...): those would get in the way of functions of the
  * same name in the user's program. And numeric_limits.
  *
- * Of <cmath> there is no nextafter, nexttoward, remquo, nor a special function of
- * C++17. ilogb, logb and the roundings to integers are those of ad_value.
+ * Of <cmath> there is no nextafter, nexttoward, remquo, nor a special function
+ * of C++17. ilogb, logb and the roundings to integers are those of ad_value.
  *
  *   needs   cpp/members number/recording number/expression number/operators
  *           number/fronts cpp/operators

@@ -109,8 +109,8 @@ template <unsigned nx, unsigned ny, unsigned nz> struct adx_slots_3
 template <class Result, class Expr>
 ADX_INLINE Result adx_give(const Expr &e) { return e; }
 
-// A constant, or an expression with fewer operands: the other slots are those of
-// constants. Under a trace hook the first one is the expression's only one.
+// A constant, or an expression with fewer operands: the other slots are those
+// of constants. Under a trace hook the first one is the expression's only one.
 #define ADX_EMPTY(i)                                                        \
     r.slot[i].d = (i) < n ? s[i].d : (i) == 0;                              \
     r.slot[i].id = (i) < n ? s[i].id : 0;

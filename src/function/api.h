@@ -193,8 +193,8 @@ ADX_TRY ad_status ad_fn_select(ad_fn **out, ad_fn *fn, size_t nv,
                                const size_t output[]);
 
 // The gradient of a function with one result, as a function itself: its n
-// results are the derivatives by the first n inputs. So there are derivatives of
-// any order, and conditions for minima that ad_implicit takes.
+// results are the derivatives by the first n inputs. So there are derivatives
+// of any order, and conditions for minima that ad_implicit takes.
 //
 //   out          out   to be freed with ad_fn_free; NULL on failure. fn may be
 //                      freed before

@@ -125,7 +125,8 @@ static void adx_put_diagonal(const ad_export *e, const adx_entries *g,
 // Sorts order[from] by one index, into the other order, by a counting sort.
 // Entries with equal indices stay in their order. count[i] becomes the end of
 // the entries with index i.
-static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices, int from)
+static void adx_sort_entries_by(adx_unsorted *u, int by, size_t indices,
+                                int from)
 {
     const uint32_t *index = u->index[by];
     memset(u->count, 0, (indices + 1) * sizeof *u->count);
@@ -346,7 +347,7 @@ typedef struct adx_lists {
     size_t at_line, at_across;
     size_t *first;              // [lines of the export]
     size_t *next;               // [entries]
-    size_t *entry;              // [indices across of the export] 1 + that with it
+    size_t *entry;              // [indices across of the export] 1 + that one
 } adx_lists;
 
 static bool adx_begin_lists(adx_lists *l, const ad_export *e,
@@ -526,8 +527,8 @@ static ad_status adx_values_of(ad_fn *fn, const ad_real x[], const ad_real w[],
                      : ad_fn_hessian_sparse(fn, x, w, value);
 }
 
-// Values in the form of an export: written at once if the solver has them in the
-// order of the matrix, else by way of a workspace. The export must be of
+// Values in the form of an export: written at once if the solver has them in
+// the order of the matrix, else by way of a workspace. The export must be of
 // this very pattern.
 static ad_status adx_export_values(ad_fn *fn, bool hessian, const ad_real x[],
                                    const ad_real w[], ad_export *e,

@@ -201,8 +201,8 @@ static ad_status adx_write_gradient(adx_program *q, const adx_program *p,
     return q->status;
 }
 
-// Places of guards. The names of files that belong to fn may go before: they are
-// left out.
+// Places of guards. The names of files that belong to fn may go before: they
+// are left out.
 static bool adx_copy_guards(ad_fn *to, const ad_fn *fn)
 {
     size_t n = fn->program.report.guards;

@@ -12,8 +12,8 @@
  *      free for the next result, so that a replay touches little memory. In
  *      programs with array nodes every number has a place of its own, so that
  *      ranges stay ranges.
- *   5  A node that uses the result of the node before it has a code for that: it finds
- *      that result in a register.
+ *   5  A node that uses the result of the node before it has a code for that: it
+ *      finds that result in a register.
  *
  *   needs   tape/memory core/cells function/program function/copy
  *   offers  adx_machine adx_machine_room adx_need_room adx_free_machine
@@ -45,8 +45,8 @@ typedef struct adx_machine {
     adx_spare spare;            // kept for the next evaluation
 } adx_machine;
 
-// External nodes have room behind the places: for a point, and for what each lane
-// has there.
+// External nodes have room behind the places: for a point, and for what each
+// lane has there.
 static size_t adx_machine_room(const adx_machine *m, size_t lanes)
 {
     return m->places * lanes + m->room * (lanes + 1);

@@ -418,9 +418,9 @@ static void adx_map_blocks(size_t begin, size_t end, void *user)
     adx_close_block_memory(k, &own);
 }
 
-// Does a batch in parallel, unless it is one block. Afterwards blocks for which a
-// thread had no memory are done with `own`, and then all adjoints are added in
-// order.
+// Does a batch in parallel, unless it is one block. Afterwards blocks for which
+// a thread had no memory are done with `own`, and then all adjoints are added
+// in order.
 static void adx_map_batch(adx_mapping *k, adx_block_memory *own, size_t blocks)
 {
     memset(k->done, 0, sizeof k->done);

@@ -9,8 +9,8 @@
  * numbers than its result, and a walk through the nodes in order meets every
  * number before its uses. `from` says for each number whether it is an input,
  * which constant it is, or which node makes it. A node of an array statement or
- * an external statement makes several numbers that follow one another; what such
- * a node needs beyond the fields of a node is in `many`.
+ * an external statement makes several numbers that follow one another; what
+ * such a node needs beyond the fields of a node is in `many`.
  *
  *   needs   tape/memory core/cells function/api
  *   offers  ADX_OP_guard ADX_OP_many ADX_OP_chain_add ADX_OP_chain_sub

@@ -14,8 +14,8 @@ extern "C" {
 // J = dg/dx at a solution, as a linear solver is given it.
 typedef struct ad_implicit_matrix {
     size_t n;
-    // Row by row: entries of row i are start[i] to start[i+1], columns ascending.
-    // NULL and 0 unless the solver is `sparse`.
+    // Row by row: entries of row i are start[i] to start[i+1], columns
+    // ascending. NULL and 0 unless the solver is `sparse`.
     size_t nonzeros;
     const size_t *start;        // [n+1]
     const size_t *column;       // [nonzeros]
@@ -36,8 +36,8 @@ ADX_TRY ad_status ad_implicit_times(const ad_implicit_matrix *J,
 // A linear solver of the user's. Several threads may call it at once.
 //
 // sparse       J is wanted row by row, from g's sparse Jacobian
-// factor       prepares for J, which lives until `release`. Returns what `solve`
-//              and `release` are given, not NULL; NULL: J is singular, or
+// factor       prepares for J, which lives until `release`. Returns what
+//              `solve` and `release` are given, not NULL; NULL: J is singular, or
 //              factoring failed. The function may be NULL: nothing is prepared
 // solve        r[n] becomes J^-1 r or, transposed, J^-T r; false: it failed
 // release      may be NULL

@@ -65,9 +65,9 @@ static void adx_swap_rows(size_t n, ad_real A[], size_t i, size_t j)
     }
 }
 
-// P A = L U in the place of A, by rows. Unknowns may be of very different sizes,
-// so a pivot is held against the largest entry of its own column, which `most`
-// [n] keeps. False: A is singular, to rounding.
+// P A = L U in the place of A, by rows. Unknowns may be of very different
+// sizes, so a pivot is held against the largest entry of its own column, which
+// `most` [n] keeps. False: A is singular, to rounding.
 static bool adx_lu_factor(size_t n, ad_real A[], size_t pivot[],
                           ad_real most[])
 {
@@ -251,8 +251,8 @@ static void adx_close_point(adx_implicit_point *at)
     adx_drop(a, at->pivot);
 }
 
-// Memory for a point, which must stay where it is. False: none; then it is to be
-// closed, too.
+// Memory for a point, which must stay where it is. False: none; then it is to
+// be closed, too.
 static bool adx_open_point(adx_implicit_point *at, const adx_implicit *c)
 {
     size_t n = c->n;
@@ -315,8 +315,8 @@ static double adx_residual(const adx_implicit_point *at, ad_real r[])
     return ok ? sum : HUGE_VAL;
 }
 
-// x -= t d, where t is halved until the residual is less than it was, unless the
-// step is so small that rounding decides. False: it never is.
+// x -= t d, where t is halved until the residual is less than it was, unless
+// the step is so small that rounding decides. False: it never is.
 static bool adx_take_step(adx_implicit_point *at, const ad_real d[],
                           bool small, ad_real room[])
 {

@@ -47,8 +47,8 @@ static bool adx_implicit_tangent(const adx_implicit_point *at,
     return true;
 }
 
-// pb -= l dg/dp, since dx/dp = -J^-1 dg/dp. In `wide` this part, of n = q numbers
-// here, lies behind that of the m unknowns.
+// pb -= l dg/dp, since dx/dp = -J^-1 dg/dp. In `wide` this part, of n = q
+// numbers here, lies behind that of the m unknowns.
 static bool adx_implicit_pullback(const void *saved, size_t m,
                                   const ad_real dy[], size_t n, ad_real dx[])
 {
@@ -202,7 +202,7 @@ static const ad_external_rule adx_implicit_rule = {
     .replay = adx_implicit_replay, .abreast = true
 };
 
-/* --- the call -------------------------------------------------------------- */
+/* --- the call ------------------------------------------------------------ */
 
 static bool adx_is_impossible(const ad_implicit_desc *d, const ad_rev p[],
                               const ad_rev x[])

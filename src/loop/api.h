@@ -111,11 +111,11 @@ typedef struct ad_store {
 } ad_store;
 
 // A store with `resume` also gets the adjoints that a reverse sweep carries,
-// each time that it has reversed `every` steps. If the process ends, another one
-// runs the same program with the same store. It makes the first run again; its
-// sweeps take what is in the store and go on from there, with the same bits.
-// It does not take what belongs to another scan, to other values or to other
-// adjoints of the results, nor what was put only in part. So
+// each time that it has reversed `every` steps. If the process ends, another
+// one runs the same program with the same store. It makes the first run again;
+// its sweeps take what is in the store and go on from there, with the same
+// bits. It does not take what belongs to another scan, to other values or to
+// other adjoints of the results, nor what was put only in part. So
 //
 //     put     replaces what an earlier process has put under that number
 //     get     returns false for what is not there
@@ -286,9 +286,9 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //   cost         in a sweep over n steps: n evaluations and the reverse sweeps
 //                of these; the evaluations that the schedule repeats; and for
 //                each step a pass over the parameters and over what the step
-//                brings along through ctx. Rows of ad_jacobian take a sweep each;
-//                but 8 rows share one if steps are not replayed (unreplayed,
-//                untraced, ad_step_index, numbers through ctx, `always`)
+//                brings along through ctx. Rows of ad_jacobian take a sweep
+//                each; but 8 rows share one if steps are not replayed
+//                (unreplayed, untraced, ad_step_index, numbers through ctx, `always`)
 //   memory       the states kept (with `replays`, for each state also up to
 //                half as many numbers, or four, and one more), the sequences
 //                and parameters; in a sweep a recording of one step

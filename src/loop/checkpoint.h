@@ -87,8 +87,8 @@ static adx_stage *adx_call_again(adx_checkpoint *c)
     return s;
 }
 
-// The pullback of a checkpoint, in k directions: runs the call again, unless its
-// recording was kept, and sweeps that.
+// The pullback of a checkpoint, in k directions: runs the call again, unless
+// its recording was kept, and sweeps that.
 static bool adx_checkpoint_pullback_n(const void *saved, size_t k, size_t m,
                                       const ad_real dy[], size_t n,
                                       ad_real dx[])

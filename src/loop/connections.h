@@ -5,9 +5,10 @@
  * is one that y depends on, whatever the partials are; and else 0. The operands
  * of a statement with a useful result are useful; for each kind of array
  * statement there is a function that says which. A scan or a checkpoint runs
- * again, as in a sweep, and finds the operands that its run connects with useful
- * results. Statements whose rule the user gives connect all results with all
- * operands, and so do those with `always`, which are not run beside a sweep.
+ * again, as in a sweep, and finds the operands that its run connects with
+ * useful results. Statements whose rule the user gives connect all results with
+ * all operands, and so do those with `always`, which are not run beside a
+ * sweep.
  *
  *   needs   number/recording tape/layout tape/memory tape/entries tape/hooks
  *           tape/walk sweep/queries array/operands array/linear array/sums
@@ -279,7 +280,8 @@ ADX_API ad_status ad_connected(ad_tape *t, size_t m, const ad_rev y[],
     ad_use(before);
     for (size_t i = 0; status == ADREV_OK && i < n; i++)
         answer[i] = x[i].job == 0 ? ADREV_NOT_ASKED
-                  : useful[x[i].seq] != 0 ? ADREV_CONNECTED : ADREV_DISCONNECTED;
+                  : useful[x[i].seq] != 0 ? ADREV_CONNECTED
+                  : ADREV_DISCONNECTED;
     return status;
 }
 

@@ -73,8 +73,8 @@ static bool adx_take_scan(adx_scan *c, const ad_scan_desc *d)
         && (c->n.untraced == 0 || c->untraced_first != NULL);
 }
 
-// Whether several processes go on from what is in the store. All must ask for it
-// equally often, but whether steps can be replayed may differ: so none are.
+// Whether several processes go on from what is in the store. All must ask for
+// it equally often, but whether steps can be replayed may differ: so none are.
 static bool adx_is_shared(const ad_store *store)
 {
     return store != NULL && store->resume && store->agree != NULL;

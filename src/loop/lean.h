@@ -341,8 +341,8 @@ static size_t adx_run_unrolled(adx_lean *r, size_t from, size_t s)
     return s;
 }
 
-// Returns where the function reads its inputs: machine code in io.in, a replay in
-// its workspace, to which the inputs are copied once.
+// Returns where the function reads its inputs: machine code in io.in, a replay
+// in its workspace, to which the inputs are copied once.
 ADX_INLINE ad_real *adx_given_to(const adx_lean *r, bool compiled)
 {
     if (compiled)

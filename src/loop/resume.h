@@ -2,10 +2,10 @@
 
 /* === loop/resume ============================================================
  * A sweep of a scan whose store has `resume` goes on where an earlier process
- * has ended. Level 0 divides the steps into ranges (loop/schedule). When a range
- * has been reversed, the store gets the adjoints that the sweep carries, and
- * those of the rows of sequences that the steps of the range read. A sweep that
- * finds these in the store takes them instead of reversing the range.
+ * has ended. Level 0 divides the steps into ranges (loop/schedule). When a
+ * range has been reversed, the store gets the adjoints that the sweep carries,
+ * and those of the rows of sequences that the steps of the range read. A sweep
+ * that finds these in the store takes them instead of reversing the range.
  *
  * The bits must not depend on where the sweep began. So functions that replay
  * steps are recorded anew in each range, and none come from other scans.
@@ -20,8 +20,8 @@ static bool adx_is_resumed(const adx_scan *c)
     return c->schedule.store != NULL && c->schedule.store->resume;
 }
 
-// A number that says which scan this is, in any process: a hash of its sizes, of
-// where it stands on the tape, and of the values that it begins with.
+// A number that says which scan this is, in any process: a hash of its sizes,
+// of where it stands on the tape, and of the values that it begins with.
 static void adx_name_scan(adx_scan *c, const adx_stepping *k)
 {
     const ad_tape *t = k->before;       // where forks are, places vary
@@ -70,8 +70,8 @@ static ad_real *adx_rows_of_piece(const adx_stepping *k, const adx_piece *p,
          + (ptrdiff_t)earliest * p->move;
 }
 
-// Copies n numbers to `at`, if it is not NULL, or from there. Returns what comes
-// behind them.
+// Copies n numbers to `at`, if it is not NULL, or from there. Returns what
+// comes behind them.
 static ad_real *adx_move_adjoints(size_t n, ad_real x[], ad_real *at, bool back)
 {
     if (at == NULL)
@@ -80,8 +80,8 @@ static ad_real *adx_move_adjoints(size_t n, ad_real x[], ad_real *at, bool back)
     return at + n;
 }
 
-// Goes through all adjoints that belong to a range: counts them, and copies them
-// to `at` or back from there.
+// Goes through all adjoints that belong to a range: counts them, and copies
+// them to `at` or back from there.
 static size_t adx_list_adjoints(adx_stepping *k, size_t from, size_t to,
                                 ad_real *at, bool back)
 {
@@ -189,8 +189,9 @@ static bool adx_find_adjoints(adx_stepping *k, bool as_varying, size_t i,
 }
 
 // Takes the adjoints of range i out of the store, as long as all of the later
-// ranges were there. An earlier process may have found out that the step varies:
-// in this range, or further on, after which it began again with the last one.
+// ranges were there. An earlier process may have found out that the step
+// varies: in this range, or further on, after which it began again with the
+// last one.
 static bool adx_resume_range(void *user, size_t i, size_t from, size_t to)
 {
     adx_stepping *k = (adx_stepping *)user;

@@ -88,7 +88,7 @@ typedef struct adx_scan_sizes {
     size_t states, sequences, outputs;
     size_t parameters;
     size_t window, data;        // numbers: of all states, of all sequences
-    size_t in, out;             // numbers of a step; its index is the last of in
+    size_t in, out;             // numbers of a step; its index is in's last
     size_t told;                // results of each step
     size_t results;             // others: last rows
     size_t untraced;            // bytes

@@ -254,9 +254,9 @@ static void adx_begin_run(adx_stage *s, bool recorded)
 
 /* --- derivatives of a run ---------------------------------------------------
  * The derivatives of m results with respect to n inputs and to the captured
- * numbers, taken on the tape of the stage as the run has left it. If all results
- * are constants there is nothing to sweep, but for statements with `always`:
- * then the sweep has no results.                                             */
+ * numbers, taken on the tape of the stage as the run has left it. If all
+ * results are constants there is nothing to sweep, but for statements with
+ * `always`: then the sweep has no results.                                   */
 
 static bool adx_all_passive(size_t m, const ad_rev y[])
 {

@@ -1,8 +1,8 @@
 #pragma once
 
 /* === loop/sweep =============================================================
- * Runs of the steps of a scan, forwards and back. Forwards, one step follows the
- * other: it is replayed by a function that is known for it, or called.
+ * Runs of the steps of a scan, forwards and back. Forwards, one step follows
+ * the other: it is replayed by a function that is known for it, or called.
  *
  * A reverse sweep goes through the
  * steps backwards, as loop/schedule provides their states, and carries the
@@ -13,8 +13,8 @@
  * before the step, to sequences and to parameters. A forward sweep runs all
  * steps once more, and carries tangents of the window.
  *
- * Where steps are never replayed, several directions (rows of a Jacobian) go back
- * together: a step is recorded once for all of them, and swept once.
+ * Where steps are never replayed, several directions (rows of a Jacobian) go
+ * back together: a step is recorded once for all of them, and swept once.
  *
  *   needs   tape/memory bulk/captured loop/stage loop/schedule loop/scan
  *           loop/step loop/replay loop/lean loop/resume
@@ -320,10 +320,10 @@ static bool adx_sweep_once(adx_scan *c, const ad_real dy[], ad_real dx[],
 }
 
 // Adds the adjoints of the n inputs to dx, which is 0. A step that is run again
-// is swept by adx_stage_pull, or by what loop/connections has in its place. After
-// the first sweep no functions are added (limit), so that every later sweep does
-// what that one did, to the bit. (Sweeps that may be resumed all begin without
-// functions.)
+// is swept by adx_stage_pull, or by what loop/connections has in its place.
+// After the first sweep no functions are added (limit), so that every later
+// sweep does what that one did, to the bit. (Sweeps that may be resumed all
+// begin without functions.)
 static bool adx_sweep_scan(adx_scan *c, const ad_real dy[], size_t n,
                            ad_real dx[], adx_pull_fn *pull)
 {

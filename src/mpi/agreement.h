@@ -9,18 +9,19 @@
  * program does after an error. An agreement ends an epoch: all ranks learn the
  * worst status. If it is not ADREV_OK, they tell each other how many messages
  * with numbers they have sent in all, and throw away those that nobody has
- * taken; so they do with what they have said. So nothing is left of what failed.
- * Nobody waits for words of his to be read before he has read those of others:
- * MPI need not keep any.
+ * taken; so they do with what they have said. So nothing is left of what
+ * failed. Nobody waits for words of his to be read before he has read those of
+ * others: MPI need not keep any.
  *
  * Who looks for notes also tells of the progress of a sum, if that is wanted.
  *
  * Where an MPI function fails, there are no agreements any more: see
  * adx_mpi_break (mpi/context). Whoever waits looks for that, too.
  *
- * A note can come early: from a rank that fails right after an agreement, to one
- * that still waits in it. So as many notes are read in an agreement as the rank
- * says that it has sent; those of the next epoch are there when it has begun.
+ * A note can come early: from a rank that fails right after an agreement, to
+ * one that still waits in it. So as many notes are read in an agreement as the
+ * rank says that it has sent; those of the next epoch are there when it has
+ * begun.
  *
  *   needs   tape/memory mpi/api mpi/context
  *   offers  adx_mpi_say adx_mpi_hear adx_mpi_stop adx_mpi_begin_watch
@@ -95,8 +96,8 @@ static void adx_mpi_begin_watch(ad_mpi *c, uint64_t parts)
     c->watch_told = MPI_Wtime();
 }
 
-// The other ranks tell rank 0 how many parts they have done, if it has read what
-// they told it before.
+// The other ranks tell rank 0 how many parts they have done, if it has read
+// what they told it before.
 static void adx_mpi_tell_first(ad_mpi *c)
 {
     if (!adx_mpi_finished(c, 1, &c->saying[ADX_MPI_DONE], false))
@@ -119,7 +120,8 @@ static void adx_mpi_tell_user(ad_mpi *c)
     for (int r = 0; r < c->size; r++)
         sum += c->done[r];
     if (!c->watch((size_t)sum, (size_t)c->watch_parts, c->watch_user))
-        adx_mpi_stop(c, ADREV_EEXTERNAL, "ad_mpi_watch: the function said stop");
+        adx_mpi_stop(c, ADREV_EEXTERNAL,
+                     "ad_mpi_watch: the function said stop");
 }
 
 // Tells of progress when it is time.

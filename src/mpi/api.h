@@ -14,10 +14,10 @@
  * it, too, up to the next collective query or ad_mpi_agree; from there on
  * communicator and tapes are usable again. No rank waits for one that failed.
  *
- * If an MPI function fails and does not end the program (MPI_ERRORS_RETURN), the
- * communicator is broken: the rank tells all others, each call there returns
- * ADREV_EREMOTE, and ad_mpi_free is the only one that is left. docs/mpi.md says
- * what MPI must still do for that.
+ * If an MPI function fails and does not end the program (MPI_ERRORS_RETURN),
+ * the communicator is broken: the rank tells all others, each call there
+ * returns ADREV_EREMOTE, and ad_mpi_free is the only one that is left.
+ * docs/mpi.md says what MPI must still do for that.
  *
  * ========================================================================== */
 
@@ -132,8 +132,8 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //                of these on another rank
 //   cost         of each part, recording and sweep, and an addition of n
 //                numbers; then the sum over ranks (ADREV_MPI_SLICE)
-//   memory       the tape of one part; up to 2 log2(parts) vectors of n numbers.
-//                With a pool both for each thread, and the vectors for each of
+//   memory       the tape of one part; up to 2 log2(parts) vectors of n
+//                numbers. With a pool both for each thread, and the vectors for each of
 //                4 chunks a thread; and a copy of each vector that is sent,
 //                until it is taken
 //   see          ad_mpi_range, docs/mpi.md
@@ -163,8 +163,8 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * even if all numbers are constants; without a tape, values are exchanged and
  * nothing is recorded. A number that is received is a variable of its own, on
  * each rank. In a reverse sweep each message comes back as adjoints, in the
- * reverse order; in a forward sweep it goes again, with tangents. No sweep waits
- * for itself where the program did not.
+ * reverse order; in a forward sweep it goes again, with tangents. No sweep
+ * waits for itself where the program did not.
  *
  * Sweep by ad_mpi_gradient and its kin: in other sweeps these statements fail
  * (ADREV_EEXTERNAL; ad_mpi_reason says so), and so do those of another ad_mpi
@@ -173,8 +173,8 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  * step starts, the same step finishes. Before a query all requests have been
  * waited for (with ADREV_DEBUG it fails otherwise: ADREV_ESHAPE). Recorded
  * functions and maps refuse them (ADREV_EHOOK), so no query gives second
- * derivatives across ranks; docs/mpi.md has a way to H v. Branches of a fork and
- * parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
+ * derivatives across ranks; docs/mpi.md has a way to H v. Branches of a fork
+ * and parts of ad_mpi_grad refuse them, too (ADREV_EBUSY).
  *
  * All return, and leave on the tape if they fail, in which case results are NaN
  * (but x of a halo or a broadcast may stay as it was):
@@ -185,14 +185,15 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  *                    another length, or is of another statement
  *   ADREV_ENOMEM     also for messages that are under way
  *   ADREV_EHOOK, ADREV_EBUSY     where such a statement cannot be
- *   ADREV_EREMOTE    another rank failed. What was started before a failure ends
- *                    so, too, if it is waited for after the agreement; but then
+ *   ADREV_EREMOTE    another rank failed. What was started before a failure
+ *                    ends so, too, if it is waited for after the agreement; but then
  *                    the tape is well, and no rank is stopped
  *   the status of a tape that failed before, which ends the call on all ranks
  *
- * Memory: about 150 bytes, 64 for each message (of gatherv, scatterv, allgatherv
- * and alltoallv: for each rank), 4 for each number that is sent unless ids are
- * evenly spaced. Cost: as forward, with a copy of the numbers.  */
+ * Memory: about 150 bytes, 64 for each message (of gatherv, scatterv,
+ * allgatherv and alltoallv: for each rank), 4 for each number that is sent
+ * unless ids are evenly spaced. Cost: as forward, with a copy of the numbers.
+ */
 
 // What goes to a neighbour, and what comes from there, by indices of one array.
 typedef struct ad_mpi_side {
@@ -298,12 +299,13 @@ ADX_API ad_status ad_mpi_scatterv(ad_mpi *c, int root, const size_t count[],
 // Each rank sends a piece of x to each rank, in the order of ranks, and y has
 // what they sent here.
 //
-//   sends, receives [ranks]  in    numbers that go to each rank and come from it
+//   sends, receives [ranks]  in    numbers that go to each rank, and come from
+//                                  it
 ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
                                    const ad_rev x[], const size_t receives[],
                                    ad_rev y[]);
 
-/* --- derivatives of a distributed recording -----------------------------------
+/* --- derivatives of a distributed recording ---------------------------------
  * All are collective. t is the tape of this rank, x are its own inputs, and
  * their number may differ from rank to rank. Every number is a variable of its
  * own on each rank: if all ranks have the same y (ad_mpi_allreduce), the
@@ -312,8 +314,8 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
  *
  *   returns      ADREV_OK; those of the queries of adrev.h with the same name;
  *                what failed while t was recorded; ADREV_ESHAPE: ranks ask for
- *                different things; ADREV_ELIMIT: more messages overtake each other
- *                than MPI has tags (2^31 with Open MPI); ADREV_EREMOTE: another
+ *                different things; ADREV_ELIMIT: more messages overtake each
+ *                other than MPI has tags (2^31 with Open MPI); ADREV_EREMOTE: another
  *                rank failed. Outputs are untouched then, but for J
  *   cost         as the query of one rank, the messages, and two agreements
  *   see          docs/mpi.md, tests/mpi/plate.c                              */

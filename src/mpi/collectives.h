@@ -2,8 +2,8 @@
 
 /* === mpi/collectives ========================================================
  * Statements in which all ranks take part. In a gather, and what is like it,
- * ranks send pieces of arrays to each other: each pair of ranks has a message of
- * its own.
+ * ranks send pieces of arrays to each other: each pair of ranks has a message
+ * of its own.
  *
  * Broadcasts and reductions go by a binomial tree of ranks. The adjoint of a
  * broadcast is a sum up the tree, that of a sum a broadcast.

@@ -100,8 +100,8 @@ struct ad_mpi {
     MPI_Comm control;
     int rank, size;
 
-    // Epochs are the times between agreements. What is told says in which it was
-    // said: what is old does not count any more.
+    // Epochs are the times between agreements. What is told says in which it
+    // was said: what is old does not count any more.
     uint64_t epoch;
     ad_status own;              // what failed on this rank in this epoch
     bool stopped;               // a rank has failed in this epoch
@@ -139,7 +139,7 @@ struct ad_mpi {
 
     // Sums of parts.
     size_t parts;               // for which the cuts are; 0: none
-    uint64_t *cut;              // [size + 1] rank r has cut[r] to cut[r + 1] - 1
+    uint64_t *cut;              // [size + 1] rank r has cut[r] ... cut[r+1] - 1
     uint64_t *cut_next;         // [size + 1] those of the next call
     bool balance;
     uint64_t *done;             // [size] parts that ranks have done
@@ -157,8 +157,8 @@ static MPI_Datatype adx_mpi_real(void)
 }
 
 // Gives up the communicator. MPI says nothing of what works after a failure, so
-// nothing is tried any more but to tell the others, once. Each of them tells all
-// others, too: so one such message is enough for each rank.
+// nothing is tried any more but to tell the others, once. Each of them tells
+// all others, too: so one such message is enough for each rank.
 ADX_COLD static void adx_mpi_break(ad_mpi *c, const char *why)
 {
     static const adx_mpi_word word = {0};
@@ -261,7 +261,8 @@ static bool adx_mpi_is_apart(const ad_mpi *c)
 // Whether all ranks can be asked for something. They cannot in a part of a sum,
 // where other ranks compute other parts, nor in a branch: neither calls MPI, as
 // this may be one of several threads. A part fails, and its sum tells the
-// others; those that a branch has, or another ad_mpi, are told at the next call.
+// others; those that a branch has, or another ad_mpi, are told at the next
+// call.
 static ad_status adx_mpi_ready(ad_mpi *c)
 {
     if (c == NULL)

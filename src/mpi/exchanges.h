@@ -242,8 +242,9 @@ static bool adx_mpi_wrong_sides(const ad_mpi *c, size_t sides,
 
 _Static_assert(ADX_MPI_KEYS <= 64, "the keys of a rank must be bits of a word");
 
-// Whether two sides of one rank have the same key. Then the order of sides would
-// say what goes where; but what a rank sends up, the other gets from below.
+// Whether two sides of one rank have the same key. Then the order of sides
+// would say what goes where; but what a rank sends up, the other gets from
+// below.
 static bool adx_mpi_same_keys(const ad_mpi *c, size_t sides,
                               const ad_mpi_side side[])
 {

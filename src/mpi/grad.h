@@ -2,7 +2,8 @@
 
 /* === mpi/grad ===============================================================
  * Value and gradient of a sum of parts. A rank goes through its parts one by
- * one, on one tape; with a pool, in several chunks, each with a tape of its own.
+ * one, on one tape; with a pool, in several chunks, each with a tape of its
+ * own.
  *
  *   needs   number/recording tape/memory sweep/session parallel/api
  *           parallel/pool mpi/api mpi/context mpi/agreement mpi/parts mpi/sums
@@ -132,9 +133,9 @@ static void adx_mpi_call_chunk(size_t i, void *user)
     adx_mpi_do_chunk((adx_mpi_chunk *)user + i);
 }
 
-// The rows of all chunks become one, that of the first; after a failure they are
-// freed. So they are if the sum was stopped: then they have gaps, and together
-// more nodes than a row has room for.
+// The rows of all chunks become one, that of the first; after a failure they
+// are freed. So they are if the sum was stopped: then they have gaps, and
+// together more nodes than a row has room for.
 static ad_status adx_mpi_join_chunks(adx_mpi_task *k, size_t chunks,
                                      adx_mpi_chunk chunk[])
 {
@@ -190,7 +191,8 @@ ADX_API void ad_mpi_balance(ad_mpi *c, bool on)
     }
 }
 
-// New cuts, so that all ranks take as long as rank r took for each of its parts.
+// New cuts, so that all ranks take as long as rank r took for each of its
+// parts.
 static void adx_mpi_move_cuts(const ad_mpi *c, uint64_t parts,
                               const ad_real seconds[], uint64_t cut[])
 {

@@ -17,7 +17,8 @@
  *           adx_mpi_has_gone adx_mpi_receive
  * ========================================================================== */
 
-// Numbers that may be under way from this rank before ad_mpi_send waits: 64 MiB.
+// Numbers that may be under way from this rank before ad_mpi_send waits: 64
+// MiB.
 #ifndef ADX_MPI_GOING
 #define ADX_MPI_GOING ((size_t)1 << 23)
 #endif
@@ -117,8 +118,8 @@ static bool adx_mpi_send(ad_mpi *c, int to, int tag, unsigned stamp, size_t n,
 
 /* --- receiving ----------------------------------------------------------- */
 
-// With ADREV_DEBUG: whether that rank has gone on to an agreement without having
-// failed. (If it has failed, its note is under way.)
+// With ADREV_DEBUG: whether that rank has gone on to an agreement without
+// having failed. (If it has failed, its note is under way.)
 static bool adx_mpi_has_gone(ad_mpi *c, int rank)
 {
     MPI_Status status;
@@ -173,8 +174,8 @@ static bool adx_mpi_is_front(ad_mpi *c, const ad_real front[], unsigned stamp,
         return true;
     adx_mpi_stop(c, ADREV_ESHAPE, kind
                  ? "a message has another length than is expected"
-                 : "a message of another statement than is expected: ranks make "
-                   "different calls");
+                 : "a message of another statement than is expected: ranks "
+                   "make different calls");
     return false;
 }
 

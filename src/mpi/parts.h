@@ -3,12 +3,12 @@
 /* === mpi/parts ==============================================================
  * Parts of a sum, which rank has them, and the tree by which they are added.
  *
- * Node (level, index) of the tree is the sum of parts index*2^level to
- * (index + 1)*2^level - 1: that of its left child and its right one or, where
- * there are no parts to the right, its left child alone. So each node's bits are
- * given by the parts, whoever adds them up. What a rank has done is a *row*: the
- * nodes that make up its parts, as large as possible, from left to right. Rows
- * of neighbours become one by adding the nodes of the right one, one by one.
+ * Node (level, index) of the tree is the sum of parts index*2^level to (index +
+ * 1)*2^level - 1: that of its left child and its right one or, where there are
+ * no parts to the right, its left child alone. So each node's bits are given by
+ * the parts, whoever adds them up. What a rank has done is a *row*: the nodes
+ * that make up its parts, as large as possible, from left to right. Rows of
+ * neighbours become one by adding the nodes of the right one, one by one.
  *
  *   needs   tape/memory mpi/api
  *   offers  ADX_MPI_MOST_PARTS adx_mpi_node adx_mpi_row adx_mpi_take_vector
@@ -30,7 +30,7 @@ typedef struct adx_mpi_row {
     uint64_t parts;             // of the whole sum
     size_t length;              // numbers of a node
     size_t count;
-    ad_real *idle;              // of a node that is not needed any more; or NULL
+    ad_real *idle;              // of a node no longer needed; or NULL
     adx_mpi_node node[100];
 } adx_mpi_row;
 
@@ -107,8 +107,8 @@ static void adx_mpi_push(adx_mpi_row *row, adx_mpi_node node)
         continue;
 }
 
-// The first node of the row of parts from *at to `end`; *at goes behind it. What
-// adx_mpi_push makes of these parts one by one is a row of these nodes.
+// The first node of the row of parts from *at to `end`; *at goes behind it.
+// What adx_mpi_push makes of these parts one by one is a row of these nodes.
 static adx_mpi_node adx_mpi_next_node(uint64_t *at, uint64_t end,
                                       uint64_t parts)
 {

@@ -37,7 +37,8 @@ static void adx_mpi_free_memory(ad_mpi *c)
     adx_drop(&memory, c);
 }
 
-// How many tags there are for ids: the same on all ranks. MPI has 32767 at least.
+// How many tags there are for ids: the same on all ranks. MPI has 32767 at
+// least.
 static uint32_t adx_mpi_count_tags(void)
 {
     void *largest = NULL;
@@ -163,8 +164,8 @@ static bool adx_mpi_has_done(size_t n, MPI_Request request[])
     return done != 0;
 }
 
-// Frees messages that are under way where nobody takes them any more. False: MPI
-// still reads one of them, or what this rank told others.
+// Frees messages that are under way where nobody takes them any more. False:
+// MPI still reads one of them, or what this rank told others.
 static bool adx_mpi_free_going(ad_mpi *c)
 {
     while (c->going != NULL) {
@@ -178,8 +179,8 @@ static bool adx_mpi_free_going(ad_mpi *c)
         && adx_mpi_has_done(2 * (size_t)c->size, c->told);
 }
 
-// Messages that nobody has taken are thrown away, as after a failure. Memory that
-// MPI may read stays, if that is broken.
+// Messages that nobody has taken are thrown away, as after a failure. Memory
+// that MPI may read stays, if that is broken.
 ADX_API void ad_mpi_free(ad_mpi *c)
 {
     if (c == NULL)

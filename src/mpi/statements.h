@@ -98,7 +98,7 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
     }
     if (adx_always_status() != ADREV_OK)
         return adx_mpi_fail(c, t->status, ad_tape_reason(t), m, y);
-    if (!adx_mpi_look(c))       // first: what is wrong may come from that failure
+    if (!adx_mpi_look(c))       // first: what is wrong may come from it
         return adx_mpi_refuse(c, m, y);
     if (wrong)
         return adx_mpi_fail(c, ADREV_ESHAPE, "a message: an array, a rank or a "
@@ -108,8 +108,9 @@ static ad_status adx_mpi_enter(ad_mpi *c, bool wrong, size_t m, ad_rev y[])
 }
 
 // With ADREV_DEBUG: whether the rank before this one makes the same collective
-// call. If any two ranks make different ones, so do two neighbours in this ring.
-// Its own word may be read later: it waits for that before it says the next one.
+// call. If any two ranks make different ones, so do two neighbours in this
+// ring. Its own word may be read later: it waits for that before it says the
+// next one.
 static bool adx_mpi_same_call(ad_mpi *c, uint64_t print)
 {
     MPI_Status status;
@@ -229,8 +230,8 @@ static bool adx_mpi_receive_link(adx_mpi_exchange *s, adx_mpi_link *k,
                            v == NULL ? NULL : v + k->in_at, &k->in_id);
 }
 
-// Takes the messages that earlier requests have waited for, and that come before
-// those of link `only` of request `last`, or before all that come now.
+// Takes the messages that earlier requests have waited for, and that come
+// before those of link `only` of request `last`, or before all that come now.
 static bool adx_mpi_fetch(ad_mpi *c, int rank, int tag,
                           const ad_mpi_request *last, size_t only)
 {
@@ -276,8 +277,8 @@ static ADX_THREAD ad_mpi *adx_mpi_asked;
 static bool adx_mpi_is_asked(ad_mpi *c)
 {
     if (adx_mpi_asked == NULL)
-        c->why = "statements with messages are swept by ad_mpi_gradient and its "
-                 "kin";
+        c->why = "statements with messages are swept by ad_mpi_gradient and "
+                 "its kin";
     else if (adx_mpi_asked != c)
         adx_mpi_stop(adx_mpi_asked, ADREV_EEXTERNAL, "a recording has statements "
                      "of another ad_mpi than that of the query");
@@ -439,8 +440,8 @@ static ad_status adx_mpi_run_exchange(ad_mpi *c, adx_mpi_exchange *s, size_t n,
 
 /* --- derivatives of a recording that is spread over ranks -------------------
  * Each rank sweeps its own tape; the statements in it exchange adjoints or
- * tangents. All agree before and after, so that none begins a sweep that another
- * does not, and none returns what another could not complete.               */
+ * tangents. All agree before and after, so that none begins a sweep that
+ * another does not, and none returns what another could not complete.        */
 
 // The status of a query before its sweep, on all ranks.
 static ad_status adx_mpi_begin_query(ad_mpi *c, ad_tape *t, ad_status status,

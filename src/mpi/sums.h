@@ -1,9 +1,9 @@
 #pragma once
 
 /* === mpi/sums ===============================================================
- * The sum of the rows of all ranks, on all ranks: short nodes up a tree of ranks
- * and down again, long ones by slices, of which each rank adds up one. The
- * additions are those of the tree of parts either way.
+ * The sum of the rows of all ranks, on all ranks: short nodes up a tree of
+ * ranks and down again, long ones by slices, of which each rank adds up one.
+ * The additions are those of the tree of parts either way.
  *
  * Ranks that disagree on the sum must not wait for each other's nodes. So the
  * stamps of messages say which sum it is, and a rank that has no nodes sends an

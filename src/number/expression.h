@@ -136,10 +136,10 @@ ADX_INLINE ad_expr_0 adx_constant(ad_real v)
 //
 // The products here do not obey the rule that a factor of zero gives zero
 // (adx_times). But where that rule and IEEE differ, the product is NaN. So the
-// one test that a statement makes (adx_fits_N) also looks for a NaN, and only in
-// the cold branch is it asked which slots have a factor of exactly zero, which
-// is why compilers compute the bits `zero` there only. (Instead of a test in
-// each operator: 0.95 of a statement.)
+// one test that a statement makes (adx_fits_N) also looks for a NaN, and only
+// in the cold branch is it asked which slots have a factor of exactly zero,
+// which is why compilers compute the bits `zero` there only. (Instead of a test
+// in each operator: 0.95 of a statement.)
 #define ADX_DO(i)                                                           \
     s[i].d = f * a->slot[i].d;                                              \
     s[i].id = a->slot[i].id;                                                \

@@ -11,8 +11,8 @@
 
 // ADREV_PTHREADS   1: POSIX threads; 0: C11 threads.
 //   default 0; 1 where <threads.h> is missing, and on Linux with another C
-//   library than glibc, whose C11 threads have little stack. With 1 threads have
-//   at least 2 MB of it. ThreadSanitizer needs 1.
+//   library than glibc, whose C11 threads have little stack. With 1 threads
+//   have at least 2 MB of it. ThreadSanitizer needs 1.
 #ifndef ADREV_PTHREADS
 #if defined __STDC_NO_THREADS__ || (defined __linux__ && !defined __GLIBC__)
 #define ADREV_PTHREADS 1

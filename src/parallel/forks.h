@@ -88,8 +88,8 @@ static void adx_step_back(ad_fork *f)
     }
 }
 
-// Writes the first of the two entries of a fork, which holds its adx_fork. NULL:
-// the tape has failed.
+// Writes the first of the two entries of a fork, which holds its adx_fork.
+// NULL: the tape has failed.
 static adx_fork *adx_add_fork(ad_tape *t, const adx_worker *w, size_t n)
 {
     adx_place before = adx_here_on(t);
@@ -170,8 +170,8 @@ static adx_worker *adx_worker_here(adx_team *team, bool *taken)
     return adx_take_worker(team);
 }
 
-// Finds a tape for branch i, and makes its task. NULL: there is none, because of
-// an earlier failure or a new one.
+// Finds a tape for branch i, and makes its task. NULL: there is none, because
+// of an earlier failure or a new one.
 static adx_task *adx_find_task(ad_branch *b, ad_fork *f, size_t i)
 {
     const adx_fork *fork = f->adx_record;

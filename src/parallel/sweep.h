@@ -270,8 +270,8 @@ static void adx_some_rows(size_t i, void *arg)
 
 // All sweeps read one tape and write adjoints of their own, so that they can
 // run at the same time. A recording that has forks is swept by ad_jacobian,
-// whose sweeps are parallel themselves; so is one with a statement that is swept
-// always, because what it does must happen in the same order each time.
+// whose sweeps are parallel themselves; so is one with a statement that is
+// swept always, because what it does must happen in the same order each time.
 ADX_API ad_status ad_parallel_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                                        size_t n, const ad_rev x[],
                                        ad_real J[])

@@ -436,7 +436,8 @@ static bool adx_prefers_forward(const ad_tape *t, size_t m, size_t n)
 ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
                               size_t n, const ad_rev x[], ad_real J[])
 {
-    bool missing = m > ADX_MOST_ELEMENTS || adx_no_array(adx_size_times(m, n), J);
+    bool missing = m > ADX_MOST_ELEMENTS
+                || adx_no_array(adx_size_times(m, n), J);
     bool run;
     ad_status status = adx_check_query(t, m, y, n, x, missing, &run);
     if (status != ADREV_OK)
@@ -447,8 +448,8 @@ ADX_API ad_status ad_jacobian(ad_tape *t, size_t m, const ad_rev y[],
     size_t most = ADX_WIDEST;
     while (most > 1 && !adx_afford(t, adx_width(count, most)))
         most = most == 8 ? 4 : 1;
-    // All sweeps use this room: nothing in one of them may take adjoints of this
-    // tape again, which writes there or frees it.
+    // All sweeps use this room: nothing in one of them may take adjoints of
+    // this tape again, which writes there or frees it.
     ad_real *a = adx_uncleared(t, adx_width(count, most));
     if (a == NULL)
         return ADREV_ENOMEM;

@@ -40,9 +40,9 @@ static ad_rev *adx_array(adx_session *s, size_t n)
     return (ad_rev *)p;
 }
 
-// Begins a session: a segment on the current tape, or on a tape of its own where
-// there is none. What the segment records has another job, so nothing outside
-// can refer to it after adx_close_session.
+// Begins a session: a segment on the current tape, or on a tape of its own
+// where there is none. What the segment records has another job, so nothing
+// outside can refer to it after adx_close_session.
 static ad_status adx_open_session(adx_session *s)
 {
     s->own = NULL;

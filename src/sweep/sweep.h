@@ -58,10 +58,10 @@ ADX_INLINE void adx_spread_two(ad_real adj[], const adx_operand *p, ad_real a)
     adx_spread_one(adj, p, a);
 }
 
-// Adds the contributions of one statement, whose adjoint a is plain, and returns
-// op, where it ends. No statement is without operands. (In pairs: particles,
-// bench/, 13 % faster. On small machines ADX_OPAQUE has gcc go on with p in the
-// register where op was, instead of computing its end apart.)
+// Adds the contributions of one statement, whose adjoint a is plain, and
+// returns op, where it ends. No statement is without operands. (In pairs:
+// particles, bench/, 13 % faster. On small machines ADX_OPAQUE has gcc go on
+// with p in the register where op was, instead of computing its end apart.)
 ADX_INLINE const adx_operand *adx_spread_plain(ad_real adj[],
                                                const adx_operand *op,
                                                size_t n, ad_real a)
@@ -91,7 +91,8 @@ ADX_INLINE const adx_operand *adx_spread_plain(ad_real adj[],
 
 // The same of any statement. A zero partial needs care only where a is not
 // finite. Nothing is added if a is zero. (One test for both: particles and dot,
-// bench/, take a tenth less time in all than with three comparisons of numbers.)
+// bench/, take a tenth less time in all than with three comparisons of
+// numbers.)
 ADX_INLINE void adx_spread(ad_real adj[], const adx_operand *op, size_t n,
                            ad_real a)
 {

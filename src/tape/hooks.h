@@ -11,10 +11,10 @@
  * ========================================================================== */
 
 #if !ADREV_FIXED
-// Whether this thread is in the get of a store whose `agree` is missing, so that
-// other processes, if there are any, may call it more or less often. A loop sets
-// it (loop/resume), and ranks ask it (mpi/collectives), in whatever order the
-// headers are included.
+// Whether this thread is in the get of a store whose `agree` is missing, so
+// that other processes, if there are any, may call it more or less often. A
+// loop sets it (loop/resume), and ranks ask it (mpi/collectives), in whatever
+// order the headers are included.
 static ADX_THREAD bool adx_fetching_alone ADX_UNUSED;
 #endif
 

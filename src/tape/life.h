@@ -9,8 +9,8 @@
 
 /* --- the life of a tape -------------------------------------------------- */
 
-// Begins a new recording in the memory of the old one, with a job of its own: so
-// values of the old one are foreign from here on.
+// Begins a new recording in the memory of the old one, with a job of its own:
+// so values of the old one are foreign from here on.
 static void adx_reset_tape(ad_tape *t, adx_context *c)
 {
     if (ADREV_FIXED < 2 && t->last != NULL)

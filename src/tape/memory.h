@@ -448,7 +448,8 @@ static ADX_UNUSED adx_workspace *adx_take_workspace(adx_spare *spare,
 }
 
 // Keeps a workspace, in place of one that is kept.
-static ADX_UNUSED void adx_give_workspace(adx_spare *spare, const ad_allocator *a,
+static ADX_UNUSED void adx_give_workspace(adx_spare *spare,
+                                          const ad_allocator *a,
                                           adx_workspace *work)
 {
     // release: pairs with the acquire in adx_take_workspace.

@@ -704,7 +704,8 @@ static void adx_lower_sum(adx_lowering *k, adx_target to, const adx_set *s,
 
 /* --- functions and extremes ---------------------------------------------- */
 
-// Makes the value an application of an operation: its number at each point is that of arguments.
+// Makes the value an application of an operation: its number at each point is
+// that of arguments.
 static void adx_lower_call(adx_lowering *k, adx_target to, adx_set *s,
                            const adx_tensor_node *n)
 {

@@ -286,8 +286,8 @@ typedef struct adx_covering {
     uint32_t var;               // the next
 } adx_covering;
 
-// Finds the numbers that a strip of points writes. False: all are covered, so no
-// more need be looked at.
+// Finds the numbers that a strip of points writes. False: all are covered, so
+// no more need be looked at.
 static bool adx_cover_points(void *user, const int64_t x[], uint32_t var,
                             int64_t count)
 {

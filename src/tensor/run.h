@@ -16,12 +16,12 @@
 
 /* --- an evaluation ------------------------------------------------------- */
 
-// An evaluation: what holds for all of it; then the value, term and loop that it
-// has come to; then the part of that value, if threads share it. A part has a
-// copy of its own, which differs in the last group and in where x points.
+// An evaluation: what holds for all of it; then the value, term and loop that
+// it has come to; then the part of that value, if threads share it. A part has
+// a copy of its own, which differs in the last group and in where x points.
 typedef struct adx_evaluating {
     ad_tensor *t;
-    ad_real **base;             // [value] the number at its least indices; NULL:
+    ad_real **base;             // [value] number at its least indices; NULL:
                                 // it is not there, or all 0
     bool *needed;               // [value]
     int64_t *x;                 // [variables of a set] the point of the loops
@@ -172,8 +172,9 @@ ADX_INLINE ad_real adx_add_chains(bool fused, int64_t n, const ad_real *a,
          : adx_add_products_by(fused, true, n, a, as, b, bs);
 }
 
-// What a kernel runs along: to[i*stride] = k * a[i*as] * b[i*bs], or += that, for
-// 0 <= i < n. Distances are in numbers; 0: it is one number, as `to` of a dot.
+// What a kernel runs along: to[i*stride] = k * a[i*as] * b[i*bs], or += that,
+// for 0 <= i < n. Distances are in numbers; 0: it is one number, as `to` of a
+// dot.
 typedef struct adx_tensor_strip {
     int64_t n;
     ad_real k;

@@ -301,8 +301,8 @@ static void adx_copy_term(ad_tensor *t, uint32_t to, uint32_t from, ad_real k)
 
 // Makes term i stand for all that are equal to it; k is the sum of their
 // constants. A term that adds many points to a number becomes a value of its
-// own, with the constant 1, and a copy of that times k: so k multiplies each sum
-// once, when it is complete, and not each point.
+// own, with the constant 1, and a copy of that times k: so k multiplies each
+// sum once, when it is complete, and not each point.
 static void adx_scale_term(ad_tensor *t, uint32_t value, uint32_t i, ad_real k)
 {
     adx_tensor_term *term = &adx_tensor_value_at(t, value)->term[i];

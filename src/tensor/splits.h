@@ -484,8 +484,8 @@ static void adx_join_all(adx_lowering *k, const adx_grid *g, const adx_set *s,
 }
 
 // Covers by loops where a condition is true.
-static void adx_cover_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node,
-                              adx_bitmap *bits)
+static void adx_cover_by_joins(adx_lowering *k, const adx_grid *g,
+                               uint32_t node, adx_bitmap *bits)
 {
     adx_set *s = adx_new_set(&k->t->arena);
     const adx_to_join all = { node, false, NULL };
@@ -507,8 +507,8 @@ static void adx_cover_by_joins(adx_lowering *k, const adx_grid *g, uint32_t node
 }
 
 // Covers, point by point, where a condition is true.
-static void adx_cover_by_trial(adx_lowering *k, const adx_grid *g, uint32_t node,
-                              adx_bitmap *bits)
+static void adx_cover_by_trial(adx_lowering *k, const adx_grid *g,
+                               uint32_t node, adx_bitmap *bits)
 {
     int64_t *value = ADX_GET(&k->t->arena, k->t->tree.index_count, int64_t);
     for (uint64_t at = 0; value != NULL && at < bits->n && adx_is_lowering(k);

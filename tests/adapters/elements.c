@@ -161,7 +161,8 @@ static void test_systems(void)
     ad_assembly_free(a);
 }
 
-// Machine code of all cells, and of one: the same answers. (Contraction is off.)
+// Machine code of all cells, and of one: the same answers. (Contraction is
+// off.)
 static void test_compiled(void)
 {
     double y[CELLS], w[CELLS], a[2][CELLS], b[2][CELLS];

@@ -28,8 +28,9 @@ static void *scarce(size_t bytes)
 enum { HAND_MOST = 48, MOST = 4000 };   // rows; inputs or results of a program
 
 /* --- programs ---------------------------------------------------------------
- * Inputs are a matrix, full or a packed triangle, and right sides; a triangle is
- * unpacked into a matrix whose other elements are NaN, for nobody reads them.  */
+ * Inputs are a matrix, full or a packed triangle, and right sides; a triangle
+ * is unpacked into a matrix whose other elements are NaN, for nobody reads
+ * them.                                                                      */
 
 typedef struct program program;
 struct program {
@@ -736,8 +737,8 @@ static void test_rows(const program *p, size_t n)
     ad_use(NULL);
 }
 
-// All directions of a recorded function, which are one call of the rule, against
-// one at a time: tangents and second derivatives.
+// All directions of a recorded function, which are one call of the rule,
+// against one at a time: tangents and second derivatives.
 static void test_directions(const program *p, size_t n)
 {
     static ad_real x[MOST], w[MOST], J[60 * 60], H[60 * 60];

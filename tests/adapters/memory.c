@@ -2,8 +2,8 @@
 // tags: recorded
 /* memory.c - what adapters make of memory that is not there: each allocation of
  * adrev_model.h and adrev_system.h fails in turn, alone or with all later ones.
- * They return NULL or ADREV_ENOMEM, lose nothing, and go on when there is memory
- * again.                                                                     */
+ * They return NULL or ADREV_ENOMEM, lose nothing, and go on when there is
+ * memory again.                                                              */
 
 #include "implementation.h"
 #include "adrev_assemble.h"

@@ -18,10 +18,10 @@
 #include "equations.h"
 #include "solvers.h"
 
-// What LeakSanitizer is told of memory that others leave behind: MPI, its thread,
-// and PETSc where an explicit method of TS ends with an error. Nothing of ours
-// runs below these functions elsewhere. (Whole stacks: PETSc has no frame
-// pointers.)
+// What LeakSanitizer is told of memory that others leave behind: MPI, its
+// thread, and PETSc where an explicit method of TS ends with an error. Nothing
+// of ours runs below these functions elsewhere. (Whole stacks: PETSc has no
+// frame pointers.)
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {

@@ -4,9 +4,9 @@
  *
  * Reaction in a square, by cells that look at their neighbours; a chain of
  * springs, by springs that add to both ends; heat in a rod, as an ODE and as a
- * DAE; the energy of a rope, by TAO. Residuals, Jacobians, Hessians and solutions
- * against the same written by hand, or against closed forms. Products against
- * matrices. Failures of one rank end the call on all.                         */
+ * DAE; the energy of a rope, by TAO. Residuals, Jacobians, Hessians and
+ * solutions against the same written by hand, or against closed forms. Products
+ * against matrices. Failures of one rank end the call on all.                */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_assemble.h"
@@ -152,7 +152,8 @@ static SNES solver_of(DM dm)
     return snes;
 }
 
-// Solves from zero. *u is the solver's; *r, its residual, is freed by the caller.
+// Solves from zero. *u is the solver's; *r, its residual, is freed by the
+// caller.
 static void solve(SNES snes, Vec *u, Vec *r)
 {
     SNESConvergedReason reason = SNES_CONVERGED_ITERATING;
@@ -387,8 +388,8 @@ static void lever(const ad_rev *x, ad_rev *force, void *unused)
     force[1] = ad_rec(ad_mul(0.5, x[1]));
 }
 
-// Of the points of a rod: from each to the next, by the rank that owns it. Where
-// there are points beyond the ends, also from and to these.
+// Of the points of a rod: from each to the next, by the rank that owns it.
+// Where there are points beyond the ends, also from and to these.
 static ad_assembly *links_of(DM dm, ad_vector_fn *f, size_t results)
 {
     static int32_t link[LINKS + 2][2], first[LINKS + 2];
@@ -573,8 +574,8 @@ static Tao tao_of(Vec x)
 
 typedef enum way { MATRIX, PRODUCTS, VALUES } way;
 
-// From links of 9. Without a Hessian (VALUES) the first step goes where logarithms
-// have no value.
+// From links of 9. Without a Hessian (VALUES) the first step goes where
+// logarithms have no value.
 static void test_minimum(way how)
 {
     DM dm = grid(LINKS + 1, 1);

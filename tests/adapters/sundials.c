@@ -286,7 +286,8 @@ static void test_brusselator(void)
 
 /* --- a fit of hares and lynxes -------------------------------------------- */
 
-// Pelts of the Hudson's Bay Company, 1900 to 1909, thousands (examples/hares.txt).
+// Pelts of the Hudson's Bay Company, 1900 to 1909, thousands
+// (examples/hares.txt).
 enum { YEARS = 10, RATES = 4, FITTED = RATES + 2 };
 
 static const double pelts[YEARS][2] = {
@@ -646,8 +647,8 @@ static void test_adjoint_algebraic(kind how)
     end_dae(&r);
 }
 
-// The adjoint problem is linear: its residual at (v, c v) is what a product must
-// give, and, where dF/d(dy/dt) is constant, a matrix.
+// The adjoint problem is linear: its residual at (v, c v) is what a product
+// must give, and, where dF/d(dy/dt) is constant, a matrix.
 static void test_adjoint_products(void)
 {
     double y[2] = { 3, 2 }, rate[2] = { -1.5, -1.2 }, v[2] = { 0.7, -1.1 };

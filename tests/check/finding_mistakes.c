@@ -398,7 +398,8 @@ static void test_unfilled(void)
 
 /* --- 4  Jacobians, and reports in words ------------------------------------ */
 
-// y[i] = x[i] x[i+1] exp(x[i+2]/4); output `row` takes x[column] for a constant.
+// y[i] = x[i] x[i+1] exp(x[i+2]/4); output `row` takes x[column] for a
+// constant.
 typedef struct rows {
     size_t n, m;
     size_t row, column;

@@ -16,8 +16,8 @@
  *     component    |got - want| / max(|want|, M/1000)
  *
  * and what is exactly 0 must be exactly 0. Every program is there twice, of
- * scalars and over arrays (adbench_arrays.h). A value may be off by its tolerance
- * times max(1, |want|).                                                     */
+ * scalars and over arrays (adbench_arrays.h). A value may be off by its
+ * tolerance times max(1, |want|).                                            */
 
 #include "implementation.h"
 #include "adrev.h"

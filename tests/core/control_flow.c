@@ -5,7 +5,7 @@
  * Loops left early, branches, recursion, in-out parameters, structs, values
  * detached or not used. Each program runs on the tape (Jacobian in one piece,
  * rows by ad_pullback, columns by ad_pushforward) and with forward numbers.
- * Below: what the tape of such a program must not hold.                       */
+ * Below: what the tape of such a program must not hold.                      */
 
 #include "implementation.h"
 #include "adrev.h"
@@ -252,7 +252,8 @@ static void run_seeds(void)
 static void run_s12(void)
 {
     double at[2] = { 1.5707963267948966, 1 };
-    // volatile: no cosine is the compiler's, whose pi has more bits than MinGW's
+    // volatile: no cosine is the compiler's, whose pi has more bits than
+    // MinGW's
     volatile ad_real x = (ad_real)at[0];
     long double cosine = cosl((long double)x);   // not 0: x is not pi/2
     ad_fwd in[2] = { { x, 1 }, { 1, 0 } };

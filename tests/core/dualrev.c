@@ -5,9 +5,9 @@
  * Each program is written once and runs as three: recorded, with forward
  * numbers, and in long double. At the points of the paper it must give the
  * values and Jacobians printed there; at random points the reverse rows must
- * agree with the forward columns, and both with differences in long double.
- * The parallel programs run here one branch after the other; those about
- * structs are in tests/struct/structs.c.                                            */
+ * agree with the forward columns, and both with differences in long double. The
+ * parallel programs run here one branch after the other; those about structs
+ * are in tests/struct/structs.c.                                             */
 
 #include "implementation.h"
 #include "adrev.h"

@@ -403,8 +403,8 @@ static void two_exponents(double *p)
 /* --- the sweeps --------------------------------------------------------------
  * The largest error of the partials, measured with a million points and the C
  * library of the GNU system; where LIBM has three, the second was measured with
- * musl, whose hypot and tgamma are less accurate, and is the bound of others; the
- * third with MinGW-w64, and 300000 points: its pow multiplies whole powers.
+ * musl, whose hypot and tgamma are less accurate, and is the bound of others;
+ * the third with MinGW-w64, and 300000 points: its pow multiplies whole powers.
  *
  * ulps  of the partial; where a floor is given, of the larger of the two: the
  *       number 1, or |f|. With it the error at a zero of the partial is absolute.

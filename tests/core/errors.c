@@ -1226,7 +1226,8 @@ int main(void)
     met[ADREV_EBUSY] = met[ADREV_ERACE] = true;
     // Statements have no places: see debug.c.
     met[ADREV_ENONFINITE] = true;
-    // Nor are functions recorded: see function_errors.c, saved.c and compiled.c.
+    // Nor are functions recorded: see function_errors.c, saved.c and
+    // compiled.c.
     met[ADREV_EPATH] = met[ADREV_EFROZEN] = met[ADREV_EFILE] = true;
     met[ADREV_ECOMPILE] = true;
     // Nor are equations solved: see implicit.c.

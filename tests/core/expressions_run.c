@@ -519,7 +519,8 @@ static ad_fwd run_forward(const expr_case *c, const expr_at *at, int direction)
 /* --- counts ------------------------------------------------------------------
  * A statement of at most ADREV_FUSE recorded numbers is one entry of no more
  * operands. Where nothing is fused, every operation on what depends on an input
- * is one. A recorded number that is only selected need not be recorded again. */
+ * is one. A recorded number that is only selected need not be recorded again.
+ */
 
 static void check_counts(const expr_case *c, const trace *t, const result *r)
 {

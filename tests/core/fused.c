@@ -25,7 +25,7 @@ static ad_real c[LONGEST];
 
 /* --- the shapes --------------------------------------------------------------
  * LEFT, RIGHT: sums of c[i] x[i], nested to one side; PRODUCT: x[0] x[1] ...;
- * TREE: the sum in halves; MIXED: sums of no order.                            */
+ * TREE: the sum in halves; MIXED: sums of no order.                          */
 
 #define TERM(i) ad_mul(c[i], x[i])
 
@@ -191,8 +191,8 @@ static void run_written(const struct written *w)
 }
 
 /* --- an expression kept ------------------------------------------------------
- * In an ad_expr, which is used twice: 2 (e + c e) for e = c x + ...: however
- * it is cut, the slopes add up.                                                */
+ * In an ad_expr, which is used twice: 2 (e + c e) for e = c x + ...: however it
+ * is cut, the slopes add up.                                                 */
 
 #define KEPT(k)                                                             \
     do {                                                                    \
@@ -296,7 +296,7 @@ static void run_repeated(void)
 
 /* --- running sums ------------------------------------------------------------
  * n terms are n statements, and n times the operands of a term: the sum itself
- * is not stored. A constant that the sum begins with may take an operand.      */
+ * is not stored. A constant that the sum begins with may take an operand.    */
 
 // Without the optimiser the sum is an operand like any other: the compiler
 // does not see that its partial is 1.
@@ -347,7 +347,7 @@ static void run_sum_of_products(int n)
 
 /* --- the value just before ---------------------------------------------------
  * It is not stored either when it is the sum or a variable that is added to
- * one. s is a product, t another one, recorded after it.                      */
+ * one. s is a product, t another one, recorded after it.                     */
 
 #define S x[4]
 #define T x[5]
@@ -419,7 +419,7 @@ static void run_after(int which)
 
 /* --- a sum that is in its own term ----------------------------------------------
  * As the first operand or a later one; straight after it was recorded, and from
- * before a mark that was returned to, where each use is a call.                 */
+ * before a mark that was returned to, where each use is a call.              */
 
 #define OWN(ROW)                                                            \
     /*   term, y the sum       its slope by the sum, by x[0]  */            \
@@ -466,7 +466,7 @@ static void run_own(bool rewound)
 
 /* --- functions that take and return expressions ------------------------------
  * They name the number of operands; where fewer fit, they take and return
- * recorded numbers.                                                            */
+ * recorded numbers.                                                          */
 
 #if ADREV_FUSE >= 6
 #define WIDTH(n)     ad_expr_##n

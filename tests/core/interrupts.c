@@ -168,7 +168,8 @@ static void leave(int signal)
     siglongjmp(out, signal);
 }
 
-// Without GNU C an operator in another one is a statement by itself, and remains.
+// Without GNU C an operator in another one is a statement by itself, and
+// remains.
 #ifdef __GNUC__
 #define BELOW ad_sub(below, 1)
 #else

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT-0
 // tags:
 /* marks.c - which marks may be returned to: those made at a place that has stood
- * ever since, and no other. Statements, inputs, arrays, regions, marks, returns,
- * clears, and ad_grad and ad_check with all of these within, in random order.
+ * ever since, and no other. Statements, inputs, arrays, regions, marks,
+ * returns, clears, and ad_grad and ad_check with all of these within, in random
+ * order.
  *
  * The oracle is a list of what is on the tape, each thing with a number of its
- * own: a mark stands as long as the thing before it is the same. Derivatives are
- * carried along with the values. Blocks are small, so that places lie in many
- * of them.                                                                   */
+ * own: a mark stands as long as the thing before it is the same. Derivatives
+ * are carried along with the values. Blocks are small, so that places lie in
+ * many of them.                                                              */
 
 #ifndef ADREV_BLOCK
 #define ADREV_BLOCK 200

@@ -737,7 +737,7 @@ static void run_acc_rewound(void)
 
 /* Linear programs at random: sums, copies, products with integers, in any order.
  * The shadow of a number is its row of integer coefficients, so everything is
- * exact in single precision, too.                                              */
+ * exact in single precision, too.                                            */
 
 enum { INPUTS = 5, SUMS = 6, STEPS = 60, LARGEST = 1 << 18 };
 

@@ -327,8 +327,8 @@ static void run_kinds(void)
           (size_t)ad_counts.reverse.mul);
 }
 
-// What one operation counts as, forward; and how many products and functions its
-// partials take, in reverse before the sweep.
+// What one operation counts as, forward; and how many products and functions
+// its partials take, in reverse before the sweep.
 static void kind(const char *name, ad_rev y, size_t add, size_t mul, size_t fn,
                  size_t partial_mul, size_t partial_fn)
 {

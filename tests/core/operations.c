@@ -49,7 +49,8 @@ static bool seen[ADREV_OP_COUNT][MODE_COUNT];
 
 /* --- one function per row and way of writing it ------------------------------
  * a: recorded or forward numbers, p: the same as plain numbers. Bit i of mask
- * says that operand i is taken from a. a[3] is a number beside the operation. */
+ * says that operand i is taken from a. a[3] is a number beside the operation.
+ */
 
 typedef ad_rev rev_fn(unsigned mask, const ad_rev *a, const ad_real *p);
 typedef ad_fwd fwd_fn(unsigned mask, const ad_fwd *a, const ad_real *p);
@@ -109,7 +110,7 @@ ADREV_OPS(DEFINE)
 
 /* --- mixed operands ----------------------------------------------------------
  * An int, an unsigned, ... is the number ad_real makes of it: not one bit of
- * value or derivative may differ.                                             */
+ * value or derivative may differ.                                            */
 
 static ad_tape *tape;
 
@@ -233,7 +234,7 @@ static const struct row rows[ADREV_OP_COUNT] = {
 
 /* --- what is allowed ---------------------------------------------------------
  * Ulps of value and of partials against the oracle; one that is not listed has
- * VALUE_ULPS and SLOPE_ULPS. <math.h> itself is good to 1 or 2 ulp.            */
+ * VALUE_ULPS and SLOPE_ULPS. <math.h> itself is good to 1 or 2 ulp.          */
 
 enum { VALUE_ULPS = 2, SLOPE_ULPS = 4 };
 
@@ -295,7 +296,8 @@ static long double moved(oracle_fn *f, const ad_real *p, int k, long double h)
 // Central differences with Richardson extrapolation (Ridders): of the tableau
 // the entry is taken that differs least from its neighbours, plus what the
 // rounding of f can do: where f is an integral of exp(u), a u near 10 that is
-// rounded moves it by 5 units. Steps that leave the domain give NaN, which loses.
+// rounded moves it by 5 units. Steps that leave the domain give NaN, which
+// loses.
 enum { LEVELS = 11 };
 
 static long double differences(oracle_fn *f, const ad_real *p, int k,

@@ -5,12 +5,12 @@
  *
  * A program is a random graph of operations of the table, steps included, with
  * values and slopes kept below a bound. Every operation is a statement, of
- * recorded numbers or of expressions that leave them as they are (expressions.sh
- * has long ones); Jacobians of 1 to 20 outputs and inputs, single rows and
- * columns, random seeds and directions and forward numbers are compared with a
- * sweep of this test's own, in long double: closely where it takes the slopes of
- * single operations from forward numbers, and that once with the slopes of the
- * oracle.
+ * recorded numbers or of expressions that leave them as they are
+ * (expressions.sh has long ones); Jacobians of 1 to 20 outputs and inputs,
+ * single rows and columns, random seeds and directions and forward numbers are
+ * compared with a sweep of this test's own, in long double: closely where it
+ * takes the slopes of single operations from forward numbers, and that once
+ * with the slopes of the oracle.
  *
  * The error allowed is a part of the sum of the absolute values of all paths,
  * for that is what rounding is proportional to.                              */
@@ -138,8 +138,8 @@ static long double oracle_slope(const struct program *p,
 }
 
 // Whether a slope is near a zero, or so steep, that its last bits say nothing:
-// those of the arguments are worth a thousand of its own. (Of lgamma at -1.5735,
-// where digamma is 0 nearby.)
+// those of the arguments are worth a thousand of its own. (Of lgamma at
+// -1.5735, where digamma is 0 nearby.)
 static bool is_sensitive(struct program *p, struct node *node, int k)
 {
     const double by = 1 + 0x1p-20;

@@ -6,11 +6,12 @@
  *
  * Each row of ADREV_OPS is recorded once and replayed at points from 1e-310 to
  * 1e308, of both signs and close to every singularity: gradient, Hessian, and
- * forward over reverse (ad_fn_hvp). It is a formula of adrev_tensor.h, too, whose
- * gradient and ad_tensor_hvp are asked there. The oracle knows closed forms in
- * quad precision, whose exponents reach 4932: there nothing overflows. Each row
- * of SWEEPS states its largest errors. Then the rows of ADREV_EDGES_SECOND: the
- * table itself against the oracle, and recorded functions against the table.
+ * forward over reverse (ad_fn_hvp). It is a formula of adrev_tensor.h, too,
+ * whose gradient and ad_tensor_hvp are asked there. The oracle knows closed
+ * forms in quad precision, whose exponents reach 4932: there nothing overflows.
+ * Each row of SWEEPS states its largest errors. Then the rows of
+ * ADREV_EDGES_SECOND: the table itself against the oracle, and recorded
+ * functions against the table.
  *
  * Where a value is subnormal it has lost digits, and a partial made from it has
  * no more: domains leave that out only where a row says so.                  */

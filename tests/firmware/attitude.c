@@ -2,8 +2,8 @@
 // tags: part
 /* attitude.c - the filter of examples/26_attitude.c on the samples of
  * examples/attitude.txt, which firmware.sh makes record.h of. A round is one
- * step: both Jacobians, the prediction, six corrections. PLAIN has the values of
- * the model and no filter.
+ * step: both Jacobians, the prediction, six corrections. PLAIN has the values
+ * of the model and no filter.
  *
  * All samples but two come before the rounds. With BRIEF, for a trace of all
  * instructions, only a few.                                                  */

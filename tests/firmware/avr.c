@@ -2,7 +2,7 @@
 // tags: part
 /* avr.c - an ATmega2560 under QEMU, which prints by its serial port. The C
  * library starts it; memory is painted before that (boot.h says what for). QEMU
- * cannot be ended from within: the byte 4 says that the program has ended.     */
+ * cannot be ended from within: the byte 4 says that the program has ended.   */
 
 #include "board.h"
 

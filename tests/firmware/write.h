@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT-0
 /* write.h - prints recorded functions as C code: for the end of a program of
- * tests/firmware that is compiled with WRITE. MODELS lists them: name, function,
- * inputs, results.                                                          */
+ * tests/firmware that is compiled with WRITE. MODELS lists them: name,
+ * function, inputs, results.                                                 */
 
 #include <stdio.h>
 

@@ -250,8 +250,8 @@ static void test_overlap(void)
     }
 }
 
-// Memory of which one allocation can fail. Behind each block is a number: machine code
-// writes where no sanitizer looks.
+// Memory of which one allocation can fail. Behind each block is a number:
+// machine code writes where no sanitizer looks.
 static long allocations_left = LONG_MAX;
 
 enum { AHEAD = 16 };            // of a block: its size
@@ -863,7 +863,8 @@ static void phased(const ad_rev *x, ad_rev *y, void *ctx)
     y[1] = ad_rec(ad_cos(ad_sub(ad_mul(s, ad_neg(e)), x[4])));
 }
 
-// So many calls that there is one phase, in an order that is not that of a loop.
+// So many calls that there is one phase, in an order that is not that of a
+// loop.
 static void crowded(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
@@ -1149,8 +1150,9 @@ static void test_picked(void)
               == ADREV_OK, "write");
         ad_fn_free(fn);
     }
-    // Three lists, of 27 bytes for each statement, or 5 for each place of a table:
-    // all in statements would be 80 bytes a number, and two half lists are.
+    // Three lists, of 27 bytes for each statement, or 5 for each place of a
+    // table: all in statements would be 80 bytes a number, and two half lists
+    // are.
     CHECK(bytes[4] - bytes[3] < (PICKED - 40) * 50, "%zu bytes, and %zu",
           bytes[3], bytes[4]);
 }
@@ -1375,8 +1377,8 @@ static void test_words(void)
         test_word(teller, pair[i][0], pair[i][1]);
 }
 
-// The flags, with the name of a file behind them, do not make it, and nothing is
-// printed.
+// The flags, with the name of a file behind them, do not make it, and nothing
+// is printed.
 static void test_command(const char *compiler, const char *flags)
 {
     char made[128];

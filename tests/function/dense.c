@@ -118,8 +118,8 @@ static void pairs_derive(const problem *p)
     }
 }
 
-// The sum of sin(x_i) x_(i+1); where no plan helps, of x_0 x_i, too: H has a band,
-// or a full row besides.
+// The sum of sin(x_i) x_(i+1); where no plan helps, of x_0 x_i, too: H has a
+// band, or a full row besides.
 static void chain(const ad_rev *in, ad_rev *y, void *ctx)
 {
     const problem *p = ctx;

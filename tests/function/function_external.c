@@ -710,8 +710,8 @@ static void invert(const double A[], double inverse[D][D])
     }
 }
 
-// d2 x / dp dq with p = A[i][j] or b[i] (j = D), q = A[k][l] or b[k] (l = D):
-// B e_i B[j][k] x[l] + B e_k B[l][i] x[j], B = A^-1, where for b, x is -1 and the
+// d2 x / dp dq with p = A[i][j] or b[i] (j = D), q = A[k][l] or b[k] (l = D): B
+// e_i B[j][k] x[l] + B e_k B[l][i] x[j], B = A^-1, where for b, x is -1 and the
 // rest 0.
 static double solve_hessian(double B[D][D], const double x[D],
                             const double w[D], size_t p, size_t q)
@@ -1097,7 +1097,8 @@ static void test_refused(void)
 
 /* --- failures ------------------------------------------------------------- */
 
-// Each call fails in turn: it and the following, or it alone, which is forgiven.
+// Each call fails in turn: it and the following, or it alone, which is
+// forgiven.
 static void fail_each(const example *e, enum question q)
 {
     static asked a, right;

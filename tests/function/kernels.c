@@ -3,10 +3,11 @@
 // needs: dlfcn.h
 // libs: -ldl
 /* kernels.c - C code in dialects: kernels of OpenCL run on the processor where a
- * platform is installed (pocl); the text for CUDA is compiled as C++ and has the
- * bits of the replay; and clang, where it is there, makes PTX of it and reads it
- * as HIP. All operations that a dialect has, guards, arrays, loops with tables,
- * several C functions, sparse matrices, inputs that all points share.
+ * platform is installed (pocl); the text for CUDA is compiled as C++ and has
+ * the bits of the replay; and clang, where it is there, makes PTX of it and
+ * reads it as HIP. All operations that a dialect has, guards, arrays, loops
+ * with tables, several C functions, sparse matrices, inputs that all points
+ * share.
  *
  *     -DMORE=1         also second derivatives, and larger programs          */
 
@@ -358,7 +359,8 @@ static const char shim[] =
     "static struct { unsigned x; } blockIdx, blockDim, threadIdx;\n"
     "#endif\n#endif\n";
 
-// A function that runs a kernel thread by thread, two more than there are points.
+// A function that runs a kernel thread by thread, two more than there are
+// points.
 static void write_run(const program *p, const kind *k, size_t n)
 {
     fprintf(file, "#ifndef __CUDA__\n"

@@ -15,8 +15,8 @@
 
 enum { N = 8, LONG = 2000, POINTS = 100 };
 
-// An array statement, a long chain of numbers, a gather of numbers out of order,
-// and another array statement.
+// An array statement, a long chain of numbers, a gather of numbers out of
+// order, and another array statement.
 static void beside(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;

@@ -3,10 +3,10 @@
 // needs: dlfcn.h
 // libs: -ldl
 /* rolled.c - loops in C code: what is written of programs with repetition is
- * compiled without a warning, by both compilers (FEW: gcc), and has the bits of the
- * replay; patterns of sparse matrices are those of the function. The programs are random
- * ones with pieces that come again, exactly or nearly, and stencils, chains and
- * sums of data; large ones must have little text.
+ * compiled without a warning, by both compilers (FEW: gcc), and has the bits of
+ * the replay; patterns of sparse matrices are those of the function. The
+ * programs are random ones with pieces that come again, exactly or nearly, and
+ * stencils, chains and sums of data; large ones must have little text.
  *
  *     rolled [programs]        how many random ones; default 3               */
 
@@ -76,8 +76,8 @@ static void bratu(const ad_rev *x, ad_rev *y, void *ctx)
     }
 }
 
-// A soap film over a square, a sum over triangles: entries of its Hessian are sums
-// that are computed in no order of theirs.
+// A soap film over a square, a sum over triangles: entries of its Hessian are
+// sums that are computed in no order of theirs.
 static void film(const ad_rev *x, ad_rev *y, void *ctx)
 {
     const int side = *(const int *)ctx;
@@ -808,9 +808,9 @@ static void test_as_before(void)
     }
 }
 
-// Each allocation of what writes loops fails (FEW: a third of them), once or with
-// all later ones: that is said, nothing is lost, and afterwards the text is the
-// same.
+// Each allocation of what writes loops fails (FEW: a third of them), once or
+// with all later ones: that is said, nothing is lost, and afterwards the text
+// is the same.
 static void test_memory_of(program p, bool for_ever)
 {
     heap h = { .for_ever = for_ever };
@@ -861,7 +861,8 @@ static void test_memory(bool for_ever)
                               .functions = ADREV_C_GRADIENT }, for_ever);
 }
 
-// ad_c_size says how many loops there are, and ad_c_options that there are none.
+// ad_c_size says how many loops there are, and ad_c_options that there are
+// none.
 static void test_count(void)
 {
     static size_t n = 60;

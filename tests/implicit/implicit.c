@@ -544,9 +544,9 @@ static void check_sweeps(solving *k, const ad_real p[Q], const ad_real v[Q],
     ad_use(NULL);
 }
 
-// Jacobian and Hessian at p are what directions give one by one. For all of them
-// the equations are solved, and the matrix is factored, twice at most: for values,
-// and for derivatives.
+// Jacobian and Hessian at p are what directions give one by one. For all of
+// them the equations are solved, and the matrix is factored, twice at most: for
+// values, and for derivatives.
 static void check_abreast(ad_fn *fn, solving *k, const ad_real p[Q],
                           const ad_real w[], const ad_real v[Q],
                           const ad_real x[])
@@ -728,7 +728,8 @@ static void test_systems(void)
 
 /* --- in a loop ---------------------------------------------------------------- */
 
-// An implicit step of Euler's method: u' = -u^3 + p, u + h (u^3 - p) - before = 0.
+// An implicit step of Euler's method: u' = -u^3 + p, u + h (u^3 - p) - before =
+// 0.
 static void euler(const ad_rev *z, ad_rev *g, void *ctx)
 {
     (void)ctx;

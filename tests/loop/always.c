@@ -235,8 +235,9 @@ static void run_replays(void)
     ad_replays_free(replays);
 }
 
-// Rows of a Jacobian through a loop: a sweep of several rows runs each step once
-// more, with its messages in the order of a single row, each in all directions.
+// Rows of a Jacobian through a loop: a sweep of several rows runs each step
+// once more, with its messages in the order of a single row, each in all
+// directions.
 static void several(ad_step *s, void *ctx)
 {
     const ad_rev *x = s->state[0];

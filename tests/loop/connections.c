@@ -2,8 +2,8 @@
 // tags:
 /* connections.c - ad_connected through array statements and the operators of
  * adrev_bulk.h, against derivatives: with operands that are nowhere zero, what
- * is connected has a derivative, and nothing else has. (Through loops and calls:
- * scan.c, scan_random.c.)                                                    */
+ * is connected has a derivative, and nothing else has. (Through loops and
+ * calls: scan.c, scan_random.c.)                                             */
 
 #include "implementation.h"
 #include "adrev_loop.h"

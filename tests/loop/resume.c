@@ -168,8 +168,8 @@ static ad_status run_task(const task *w)
     return status;
 }
 
-// Runs the task in a process of its own, to its end or to the put where it is to
-// end. Returns whether it came to its end.
+// Runs the task in a process of its own, to its end or to the put where it is
+// to end. Returns whether it came to its end.
 static bool in_process(const task *w, size_t ends, enum ending how)
 {
     int status = 0;
@@ -278,8 +278,8 @@ static void run_others(void)
 }
 
 // Another process of the program does not have what this one has: this one goes
-// on where the other one can, too. Whatever a process finds out about its steps,
-// it asks the others as often as they ask.
+// on where the other one can, too. Whatever a process finds out about its
+// steps, it asks the others as often as they ask.
 static void run_disagreeing(int kind)
 {
     const task w = { .kind = kind, .start = 0.3, .weight = 1, .resume = true,

@@ -36,9 +36,9 @@ static void near(ad_real got, long double want, long double bound)
  *     y <- x y / (1 + c y y) + 0.1 x
  *
  * until y > stop. With an output for each step, x y, asked for or not; with the
- * rows of the state, of which x y is made outside; or with two sequences, u read
- * at two places and v from its end: then x is larger by (u y - u' v)/10, where u
- * is a cos(n), one step ahead of u', and v sin(n).                           */
+ * rows of the state, of which x y is made outside; or with two sequences, u
+ * read at two places and v from its end: then x is larger by (u y - u' v)/10,
+ * where u is a cos(n), one step ahead of u', and v sin(n).                   */
 
 enum { IN = 5 };                // x, y, a, b, c
 
@@ -595,9 +595,9 @@ static void test_connected(void)
 }
 
 /* --- infinities ------------------------------------------------------------
- * exp(x) overflows where it is not selected, and the slope of the root is infinite
- * at 0, and multiplied by zero. The derivatives are those of the tape, where a
- * zero absorbs.                                                             */
+ * exp(x) overflows where it is not selected, and the slope of the root is
+ * infinite at 0, and multiplied by zero. The derivatives are those of the tape,
+ * where a zero absorbs.                                                      */
 
 static const ad_real exp_ends = sizeof(ad_real) < 8 ? 85 : 700;
 
@@ -880,7 +880,7 @@ static void test_starved(void)
 /* --- going back several steps at a time ------------------------------------
  * The same gradient as of the loop on a tape: where the path changes in
  * between, also if nothing was handed on that would tell it; where a slope is
- * infinite; where the step's number matters; however many steps are left.     */
+ * infinite; where the step's number matters; however many steps are left.    */
 
 typedef void several_fn(const ad_rev x[], const ad_rev p[], ad_rev number,
                         ad_rev next[]);

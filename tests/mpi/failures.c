@@ -2,8 +2,8 @@
 // tags: part
 /* failures.c - what fails on one rank alone ends the program on all of them,
  * and the next one works (mpi.sh): tapes that fail, wrong arguments, messages
- * that do not belong together, memory, sweeps, requests; and an MPI function that
- * fails breaks the communicator on all of them.                              */
+ * that do not belong together, memory, sweeps, requests; and an MPI function
+ * that fails breaks the communicator on all of them.                         */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_mpi.h"
@@ -492,8 +492,8 @@ static void test_unread(ad_mpi *c, ad_tape *t)
     works(c, t);
 }
 
-// A program that goes on after a failure whatever calls return: only the rank that
-// failed has a status of its own.
+// A program that goes on after a failure whatever calls return: only the rank
+// that failed has a status of its own.
 static void test_heedless(ad_mpi *c, ad_tape *t, bool taped)
 {
     ad_rev x[2] = {{ .v = 1 }, { .v = 2 }}, y[2] = {{0}};
@@ -553,8 +553,8 @@ static void test_memory(int failing)
         short_of_memory(failing, k, &refused);
         failed += refused ? ONE_IN(3) : 0;
     }
-    // the others are those of the context, of the tape, and of the Jacobian, whose
-    // status the program does not return
+    // the others are those of the context, of the tape, and of the Jacobian,
+    // whose status the program does not return
     CHECK(failed > last / 2 && last > 50, "%zu of %zu allocations met the "
           "program", failed, last);
 }
@@ -592,8 +592,9 @@ static void test_leaks(void)
 
 /* --- a communicator that breaks ------------------------------------------- */
 
-// Call k of a function fails on one rank. Returns whether the program came to it:
-// then nobody waits, each rank is told, and the communicator can only be freed.
+// Call k of a function fails on one rank. Returns whether the program came to
+// it: then nobody waits, each rank is told, and the communicator can only be
+// freed.
 static bool broken_at(int failing, function which, unsigned long k)
 {
     heap h = {0};

@@ -4,13 +4,13 @@
  * that is spread over ranks, and for a sum of parts.
  *
  * Numbers and their tangents along v are recorded side by side. What a rank
- * computes alone is a recorded function, called together with its tangent as one
- * statement (`along`, below); messages go twice, since sums and copies are their
- * own tangents. Then the tangent of the result is a recorded number, whose
- * gradient is H v: a reverse sweep over forward mode.
+ * computes alone is a recorded function, called together with its tangent as
+ * one statement (`along`, below); messages go twice, since sums and copies are
+ * their own tangents. Then the tangent of the result is a recorded number,
+ * whose gradient is H v: a reverse sweep over forward mode.
  *
- * A ring of points, in which u[i] becomes u[i] + sin(u[i]) (u[i-1] - u[i+1]) / 4,
- * against ad_fn_hvp of the whole ring on one rank.                            */
+ * A ring of points, in which u[i] becomes u[i] + sin(u[i]) (u[i-1] - u[i+1]) /
+ * 4, against ad_fn_hvp of the whole ring on one rank.                        */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_function.h"
@@ -44,8 +44,8 @@ static bool along_back(const void *saved, size_t m, const ad_real dy[],
     return true;
 }
 
-// y = F(x) and its tangent yd along xd as one statement: x and xd lie one behind
-// the other, and so do y and yd. fn must outlive the recording.
+// y = F(x) and its tangent yd along xd as one statement: x and xd lie one
+// behind the other, and so do y and yd. fn must outlive the recording.
 static ad_status along(ad_fn *fn, const ad_rev x[], ad_rev y[])
 {
     static const ad_external_rule rule = { .name = "along",

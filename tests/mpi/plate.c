@@ -2,8 +2,9 @@
 // tags: part
 /* plate.c - a nonlinear heat equation on 24 x 24 points, cut into strips and
  * into blocks (mpi.sh): a gradient, several rows at once and tangents, with
- * respect to the initial state, are those of one rank, by halos, by halos in two
- * steps, both in a scan and in checkpoints, too, with as many messages back as forward.
+ * respect to the initial state, are those of one rank, by halos, by halos in
+ * two steps, both in a scan and in checkpoints, too, with as many messages back
+ * as forward.
  *
  *     mpirun -n 4 plate       also on 2 of these ranks                       */
 

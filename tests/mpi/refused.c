@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT-0
 // tags: part
 /* refused.c - where statements with messages are refused (mpi.sh): in branches,
- * parts of sums, recorded functions and maps; a scan next to recorded functions,
- * which runs its steps all the same; and scans with a store whose ranks find out
- * different things.                                                          */
+ * parts of sums, recorded functions and maps; a scan next to recorded
+ * functions, which runs its steps all the same; and scans with a store whose
+ * ranks find out different things.                                           */
 
 #define ADREV_IMPLEMENTATION
 #define ADREV_TRACE 1

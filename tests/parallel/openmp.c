@@ -4,8 +4,8 @@
 /* openmp.c - OpenMP in the place of the pool: loops under every schedule and
  * nested tasks that enter and leave the branches themselves, and OpenMP as the
  * executor of forks and sweeps. Value, gradient and job graph have the bits of
- * a run without any of it. tests/parallel/openmp.sh builds this with -fopenmp; without,
- * the same loops run on one thread.                                         */
+ * a run without any of it. tests/parallel/openmp.sh builds this with -fopenmp;
+ * without, the same loops run on one thread.                                 */
 
 #define _POSIX_C_SOURCE 200809L
 #include "implementation.h"

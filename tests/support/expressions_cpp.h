@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT-0
 /* expressions_cpp.h - what expressions_print.c prints, in C++: expressions_cpp.sh
  * has made a cpp_add of each ad_add, which is the operator or function of C++.
- * Of plain numbers alone, of which C++ makes an int or a double, it is ad_add. */
+ * Of plain numbers alone, of which C++ makes an int or a double, it is ad_add.
+ */
 
 #ifndef ADREV_TESTS_EXPRESSIONS_CPP_H
 #define ADREV_TESTS_EXPRESSIONS_CPP_H

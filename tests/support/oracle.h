@@ -317,7 +317,8 @@ static inline long double oracle_gamma_dx(long double a, long double x)
          : expl((a - 1) * logl(x) - x - lgammal(a));
 }
 
-// digamma(x + by) - digamma(x): a difference of two would cancel if it is small.
+// digamma(x + by) - digamma(x): a difference of two would cancel if it is
+// small.
 static inline long double oracle_digamma_gap(long double x, long double by)
 {
     long double v = 0;

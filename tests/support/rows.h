@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT-0
 /* rows.h - each operation of the table, and each step function, as a function of
- * an array: rev_NAME(a, k) records it, fwd_NAME(a, k) evaluates it forward. k is an
- * exponent, or says which side ad_select takes: y if it is above 0, else z.
- * Another FRONT_select may be defined before.                                 */
+ * an array: rev_NAME(a, k) records it, fwd_NAME(a, k) evaluates it forward. k
+ * is an exponent, or says which side ad_select takes: y if it is above 0, else
+ * z. Another FRONT_select may be defined before.                             */
 
 #ifndef ADREV_TESTS_ROWS_H
 #define ADREV_TESTS_ROWS_H

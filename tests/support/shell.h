@@ -23,7 +23,8 @@ CHECK_PRINTF(1, 2) static inline bool shell(const char *format, ...)
     return system(line) == 0;
 }
 
-// It starts in a tenth of the time that "cc" takes, and has the bits of "cc -O0".
+// It starts in a tenth of the time that "cc" takes, and has the bits of "cc
+// -O0".
 static inline const char *quick_compiler(void)
 {
     static int there = -1;

@@ -280,8 +280,8 @@ static void NAME(s24)(const NUM *x, const int *k, NUM *y)
 /* S12, forward of forward. ad_fwd carries plain numbers and does not nest, so
  * the inner pair is written here, with the one rule that is needed: the tangent
  * of sin x is cos x times the tangent of x. What differentiates the pair once
- * more is the library: forward, or over the tape in both directions.
- * x: value and inner tangent. y: sin and its inner tangent.                   */
+ * more is the library: forward, or over the tape in both directions. x: value
+ * and inner tangent. y: sin and its inner tangent.                           */
 
 static void NAME(s12)(const NUM *x, const int *k, NUM *y)
 {

@@ -99,8 +99,9 @@ static inline ad_rev frozen(const ad_rev *x, void *ctx)
     return ad_rec(ad_add(ad_mul(x[0].v, x[0]), ad_sqr(x[1])));
 }
 
-// Hock and Schittkowski (1981), No. 71: x0 x3 (x0 + x1 + x2) + x2, its product of
-// all x at least 25, and its sum of squares 40. From (1, 5, 5, 1), 1 <= x <= 5.
+// Hock and Schittkowski (1981), No. 71: x0 x3 (x0 + x1 + x2) + x2, its product
+// of all x at least 25, and its sum of squares 40. From (1, 5, 5, 1), 1 <= x <=
+// 5.
 static inline void hs071(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;

@@ -3,7 +3,8 @@
 /* gathers.c - strips along which maps give the other variables: values and
  * derivatives have the bits of loops that take one point after the other, for
  * as many points as are gathered at a time, one less and one more, and none;
- * and of a product by hand. Which texts have such strips, and which have not. */
+ * and of a product by hand. Which texts have such strips, and which have not.
+ */
 
 #define ADREV_IMPLEMENTATION
 #include "adrev_tensor.h"

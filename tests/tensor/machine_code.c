@@ -5,10 +5,10 @@
  * also where directions and seeds are missing; it is not used any more once
  * something is bound anew; texts that share a library do not disturb one
  * another; what fails leaves the text as it was; every failing allocation, also
- * of ad_tensor_write_c; several threads. Steps run in parts: backwards, odd ones
- * first, and on a pool; texts are bound and compiled where there is a pool, so
- * that points are listed (tensor/parts) and blocks are smaller, and where there
- * is none.
+ * of ad_tensor_write_c; several threads. Steps run in parts: backwards, odd
+ * ones first, and on a pool; texts are bound and compiled where there is a
+ * pool, so that points are listed (tensor/parts) and blocks are smaller, and
+ * where there is none.
  *
  *     machine_code             some texts, and six random ones
  *     machine_code 100 12345   as many random texts, from a seed on, and all of

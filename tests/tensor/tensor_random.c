@@ -6,10 +6,10 @@
  *     tensor_random 100000     as many; tensor_random 1 12345 the one of a seed
  *
  * Values, J v, J' w and H v are the oracle's: exactly, where all numbers are
- * small and dyadic. Some programs are evaluated as written, some fused.
- * <w, J v> = <J' w, v>. Operations are at most the model's, and inputs, results
- * and operations of a gradient together at most 4 times those of the value. What
- * fails is made smaller and printed.                                        */
+ * small and dyadic. Some programs are evaluated as written, some fused. <w, J
+ * v> = <J' w, v>. Operations are at most the model's, and inputs, results and
+ * operations of a gradient together at most 4 times those of the value. What
+ * fails is made smaller and printed.                                         */
 
 #include "implementation.h"
 #include "adrev_tensor.h"
@@ -327,8 +327,8 @@ static bool run_seed(uint64_t number, trial *c)
     return true;
 }
 
-// Programs that were wrong once: a condition had taken the place of a weaker one
-// in a set, which was then taken for the one before.
+// Programs that were wrong once: a condition had taken the place of a weaker
+// one in a set, which was then taken for the one before.
 static const uint64_t once_wrong[] = { 104134, 107284 };
 
 int main(int argc, char **argv)
