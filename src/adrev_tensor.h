@@ -67,7 +67,7 @@
  *   tensor/lower         ranges and conditions go into the sets of terms
  *   tensor/splits        sets where a condition is true
  *   tensor/paths         in which order factors are multiplied
- *   tensor/values        values that hold parts of expressions
+ *   tensor/values        unnamed values, for what stands inside an expression
  *   tensor/formulas      from expressions to terms
  *   tensor/derive        derivation: tangents and adjoints of programs
  *   tensor/parts         values are cut into parts, for threads
