@@ -54,6 +54,13 @@ for room in $(grep -ohE "(^|[ (])($folders)/[a-z]+\b" src/*.h src/*/*.h \
     [ -e "src/$room.h" ] || say "the room $room is mentioned and does not exist"
 done
 
+# A reader of docs/design.md finds each room. (NAME/api is named for all.)
+named=$(grep -oE '`[a-z]+/[a-z]+`' docs/design.md | tr -d '`' | list)
+for room in $(ls src/*/*.h | sed 's|^src/||; s|\.h$||' | grep -v '/api$'); do
+    has "$named" "$room" \
+        || say "the room $room is not in docs/design.md, \"Where to look\""
+done
+
 # No merge is left half done.
 for file in $(git grep -lE '^(<{7}|>{7}) ' 2> /dev/null); do
     say "$file: a conflict of a merge stands in it"
