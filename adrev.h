@@ -907,7 +907,7 @@ typedef struct ad_stats {
     ROW(nearbyint) ROW(sqrt) ROW(cbrt) ROW(exp) ROW(exp2) ROW(expm1)        \
     ROW(log) ROW(log2) ROW(log10) ROW(log1p) ROW(sin) ROW(cos) ROW(tan)     \
     ROW(asin) ROW(acos) ROW(atan) ROW(sinh) ROW(cosh) ROW(tanh) ROW(asinh)  \
-    ROW(acosh) ROW(atanh) ROW(erf) ROW(erfc) ROW(lgamma) ROW(tgamma)
+    ROW(acosh) ROW(atanh) ROW(erf) ROW(erfc) ROW(tgamma)
 
 #define ADX_LIBM2(ROW)                                                      \
     ROW(fmin) ROW(fmax) ROW(fdim) ROW(fmod) ROW(remainder) ROW(copysign)    \
@@ -934,6 +934,26 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 {
     return ADX_JOIN(ADX_OF_, ADREV_REAL)(ldexp)(x, k);
 }
+
+// lgamma also sets signgam, which all threads share: a race, although nothing
+// here reads it. lgamma_r does not, but <math.h> hides it from strict C11.
+#if !defined ADREV_NO_THREADS && defined __ELF__                            \
+    && (defined __linux__ || defined __FreeBSD__ || defined __NetBSD__      \
+        || defined __OpenBSD__)
+ADX_EXTERN double adx_lgamma_double(double x, int *sign) __asm__("lgamma_r");
+ADX_EXTERN float adx_lgamma_float(float x, int *sign) __asm__("lgammaf_r");
+
+ADX_INLINE ad_real adm_lgamma(ad_real x)
+{
+    int sign = 0;
+    return ADX_JOIN(adx_lgamma_, ADREV_REAL)(x, &sign);
+}
+#else
+ADX_INLINE ad_real adm_lgamma(ad_real x)
+{
+    return ADX_JOIN(ADX_OF_, ADREV_REAL)(lgamma)(x);
+}
+#endif
 
 // In core/special: these are too long to inline, or not in <math.h>. The orders
 // k and n are whole.

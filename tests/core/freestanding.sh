@@ -37,7 +37,7 @@ functions() {
     for end in "double " "float f" "long_double l"; do
         type=$(echo "${end% *}" | tr _ ' ')
         end=${end#* }
-        for name in $(functions ADX_LIBM1); do
+        for name in $(functions ADX_LIBM1) lgamma; do
             echo "$type $name$end($type);"
         done
         for name in $(functions ADX_LIBM2); do
@@ -72,7 +72,8 @@ check "ADREV_FIXED" alone fixed.o "$2 -DADREV_FIXED=1 -DADREV_REAL=float"
 
 # Nor does it call anything but <math.h> and what is promised.
 nm fixed.o | awk '$1 == "U" { print $2 }' | sort > calls
-{ for name in $(functions ADX_LIBM1) $(functions ADX_LIBM2) fma ldexp frexp; do
+{ for name in $(functions ADX_LIBM1) $(functions ADX_LIBM2) fma ldexp frexp \
+      lgamma; do
       printf '%s\n%sf\n%sl\n' "$name" "$name" "$name"
   done
   printf '%s\n' jn yn memcpy memmove memset memcmp strcmp strncmp strlen
