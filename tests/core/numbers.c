@@ -587,6 +587,24 @@ static void run_zero_jacobian(void)
     }
 }
 
+// Beside an infinite adjoint in one row, finite ones in the others.
+static void run_infinite_row(void)
+{
+    const ad_real at[4] = { 3, 1, 1, 1 };
+    ad_rev x[4];
+    ad_real J[8];
+    ad_inputs(4, at, x);
+    ad_rev square = ad_rec(ad_sqr(x[0]));
+    ad_rev root = ad_rec(ad_sqrt(ad_sub(square, 9)));
+    ad_rev twice = ad_rec(ad_mul(square, 2));
+    ad_rev y[2] = { root, twice };
+    CHECK(ad_jacobian(tape, 2, y, 4, x, J) == ADREV_OK, "2 x 4");
+    CHECK_CLOSE(J[0], infinite, 0);
+    CHECK_CLOSE(J[4], 12, 0);
+    for (size_t i = 1; i < 4; i++)
+        CHECK(J[i] == 0 && J[4 + i] == 0, "column %zu", i);
+}
+
 static void run_zero_forward(void)
 {
     ad_fwd x = seeded(0);
@@ -873,7 +891,7 @@ int main(void)
         run_steps, run_ties, run_missing, run_select_fused, run_select_split,
         run_select_infinite, run_select_forward, run_select_shapes,
         run_zero_fused, run_zero_among, run_zero_split, run_zero_seed,
-        run_zero_jacobian, run_zero_forward,
+        run_zero_jacobian, run_infinite_row, run_zero_forward,
         run_not_hidden, run_acc_start, run_acc_self, run_acc_between,
         run_acc_nested, run_acc_forward, run_acc_rewound, run_acc_random,
     };
