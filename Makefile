@@ -9,6 +9,8 @@ CFLAGS = -O2
 JOBS  := $(shell n=$$(nproc 2> /dev/null || echo 2); echo $$((n + 1)))
 # one more than cores: some tests wait
 SECONDS = 60
+TRIALS = 2000
+TEXTS  = 400
 B      = build
 PREFIX = /usr/local
 LIBDIR = lib
@@ -119,18 +121,19 @@ asan:               ## the suite under ASan and UBSan
 tsan:               ## what runs on several threads, under TSan
 	@$(SUITE) tests/plans/tsan.txt
 
-stress:             ## 2000 random programs under random schedules, TSan (long)
+stress:             ## TRIALS=2000 random programs, random schedules, TSan (long)
 	@mkdir -p $B
 	$(CC) $(STRICT) -O1 -g -fsanitize=thread -DADREV_PTHREADS=1 \
 	    -DADREV_CHAOS=1 -I. -Itests/support tests/parallel/schedules.c -o $B/stress -lm -pthread
-	$B/stress 2000
+	$B/stress $(TRIALS)
 
-texts:              ## 400 random texts as C code, 100 as machine code (long)
+texts:              ## TEXTS=400 random texts as C code, 100 as machine code
 	@mkdir -p $B
 	for t in written machine_code; do $(CC) $(STRICT) -O1 -I. -Itests/support \
+	    $$(sed -n '1,6s|^// flags: *||p' tests/tensor/$$t.c) \
 	    tests/tensor/$$t.c -o $B/$$t -lm -pthread || exit 1; done
-	$B/written 400
-	$B/machine_code 100 1000
+	$B/written $(TEXTS)
+	$B/machine_code $$(($(TEXTS) / 4)) 1000
 
 hostile:            ## smallest blocks, every switch flipped
 	@$(SUITE) tests/plans/hostile.txt
