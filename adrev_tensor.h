@@ -11401,32 +11401,38 @@ typedef struct adx_matrix_walk {
     ad_real *room;
 } adx_matrix_walk;
 
+// How many values a variable has: as an index of the product, or in a loop.
+static int64_t adx_values_of_var(const adx_matrices *m, uint32_t var)
+{
+    const int64_t size[3] = { m->product.m, m->product.k, m->product.n };
+    for (int i = 0; i < 3; i++)
+        if (m->var[i] == var)
+            return size[i];
+    for (uint32_t i = 0; i < m->loops; i++)
+        if (m->loop[i].var == var)
+            return m->loop[i].n;
+    return 0;
+}
+
 // Returns the part in which lo <= f(x) < hi for a form of one variable.
 static adx_matrix_part adx_matrix_part_of(const adx_matrices *m,
                                           const adx_sparse_form *f, int64_t lo,
                                           int64_t hi)
 {
-    adx_matrix_part p = { f->n == 0 ? UINT32_MAX : f->var[0], 0, 0 };
-    if (f->n == 0) {            // all, or nothing
-        p.n = f->c >= lo && f->c < hi;
-        return p;
-    }
-    int64_t k = f->k[0];
+    if (f->n == 0)              // all, or nothing
+        return (adx_matrix_part){ UINT32_MAX, 0, f->c >= lo && f->c < hi };
+    const uint32_t var = f->var[0];
+    const int64_t k = f->k[0];
+    const int64_t low = m->low[var];
+    // its least and largest value with lo <= c + k x <= hi - 1
     int64_t from = k > 0 ? adx_ceil_div(lo - f->c, k)
                          : adx_ceil_div(f->c - hi + 1, -k);
-    int64_t to = k > 0 ? adx_floor_div(hi - 1 - f->c, k)
-                       : adx_floor_div(f->c - lo, -k);
-    int64_t n = 0;
-    for (uint32_t i = 0; i < m->loops; i++)
-        n = m->loop[i].var == p.var ? m->loop[i].n : n;
-    n = m->var[0] == p.var ? m->product.m : m->var[1] == p.var ? m->product.k
-      : m->var[2] == p.var ? m->product.n : n;
-    from -= m->low[p.var];
-    to -= m->low[p.var];
-    p.from = from < 0 ? 0 : from;
-    to = to < n - 1 ? to : n - 1;
-    p.n = to - p.from + 1;
-    return p;
+    int64_t last = k > 0 ? adx_floor_div(hi - 1 - f->c, k)
+                         : adx_floor_div(f->c - lo, -k);
+    const int64_t n = adx_values_of_var(m, var);
+    from = from < low ? 0 : from - low;
+    last = last - low < n ? last - low : n - 1;
+    return (adx_matrix_part){ var, from, last - from + 1 };
 }
 
 // Returns the product itself, of a part, where these are the first numbers of

@@ -75,28 +75,27 @@ void twin_name(buffer *b, const node *d)
         putf(b, "%d", function_written(d->function)->number);
 }
 
+// The comment in a gap between two operands, and what follows it there.
+static text comment_in(text gap)
+{
+    for (size_t i = 0; i + 1 < gap.n; i++)
+        if (gap.at[i] == '/' && (gap.at[i + 1] == '/' || gap.at[i + 1] == '*'))
+            return (text){ gap.at + i, skip_blank(gap, i) - i };
+    return (text){ gap.at, 0 };
+}
+
 // What stands between two operands: a comma, and comments. Lines are broken
 // again in the end.
 void put_break(buffer *b, const node *left, const node *right, bool apart)
 {
     const span l = span_of(left), r = span_of(right);
-    if (apart || l.file != r.file || l.end > r.begin || in_macro(left)
-        || in_macro(right)) {
-        put(b, ", ");
+    const bool side_by_side = !apart && l.file == r.file && l.end <= r.begin
+                              && !in_macro(left) && !in_macro(right);
+    put(b, ", ");
+    if (!side_by_side)
         return;
-    }
-    const text gap = slice((span){ l.file, l.end, r.begin });
-    put(b, ",");
-    size_t open = gap.n;
-    for (size_t i = 0; i + 1 < gap.n && open == gap.n; i++)
-        if (gap.at[i] == '/' && (gap.at[i + 1] == '/' || gap.at[i + 1] == '*'))
-            open = i;
-    if (open < gap.n) {             // a comment
+    const text comment = comment_in(slice((span){ l.file, l.end, r.begin }));
+    put_text(b, comment);
+    if (comment.n > 0 && b->at[b->n - 1] != '\n' && b->at[b->n - 1] != ' ')
         put(b, " ");
-        put_text(b, (text){ gap.at + open, skip_blank(gap, open) - open });
-        if (b->at[b->n - 1] != '\n' && b->at[b->n - 1] != ' ')
-            put(b, " ");
-        return;
-    }
-    put(b, " ");
 }

@@ -160,6 +160,7 @@ bool stands_apart(const function *f)
         || (t->kind == T_FUN && t->alias == NULL && ty_changed(t));
 }
 
+// The head of a twin that is put together anew: `static double f(double x)`.
 void signature_apart(buffer *b, const function *f)
 {
     buffer o = { 0 };
