@@ -504,6 +504,14 @@ ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b)
     ad_fork_n(2, adx_either, &two);
 }
 
+// Where a fork takes memory of its own: from the allocator of the current tape,
+// or, without a tape or in fixed memory, by malloc.
+static const ad_allocator *adx_fork_memory(void)
+{
+    const ad_tape *t = adx_now.tape;
+    return adx_allocator_or(t == NULL ? NULL : &t->allocator);
+}
+
 // The parts of a range, of `grain` elements each.
 typedef struct adx_parts {
     size_t n;
@@ -554,8 +562,8 @@ ADX_API ad_rev ad_parallel_reduce(size_t n, size_t grain,
     size_t parts = adx_cut_up(&p);
     if (parts == 0)
         return adx_passive(0);
-    p.result = parts > SIZE_MAX / sizeof *p.result
-             ? NULL : (ad_rev *)malloc(parts * sizeof *p.result);
+    const ad_allocator *a = adx_fork_memory();
+    p.result = (ad_rev *)adx_take(a, parts, sizeof *p.result);
     if (p.result == NULL) {
         adx_failed(ADREV_ENOMEM);
         return adx_no_result();
@@ -564,7 +572,7 @@ ADX_API ad_rev ad_parallel_reduce(size_t n, size_t grain,
     ad_rev y = combine == NULL ? ad_sum(parts, p.result) : p.result[0];
     for (size_t i = 1; combine != NULL && i < parts; i++)
         y = combine(y, p.result[i], ctx);
-    free(p.result);
+    adx_drop(a, p.result);
     return y;
 }
 
@@ -572,6 +580,7 @@ ADX_API ad_scope ad_scope_open(void)
 {
     ad_scope scope;
     memset(&scope, 0, sizeof scope);
+    scope.adx_allocator = adx_fork_memory();
     scope.adx_open = true;
     scope.adx_room = sizeof scope.adx_first_f / sizeof scope.adx_first_f[0];
     return scope;
@@ -592,7 +601,8 @@ static void adx_scoped(size_t i, void *ctx)
 static bool adx_widen_scope(ad_scope *scope)
 {
     size_t room = 2 * scope->adx_room;
-    void *memory = malloc(room * (sizeof *scope->adx_f + sizeof(void *)));
+    void *memory = adx_take(scope->adx_allocator, room,
+                            sizeof *scope->adx_f + sizeof(void *));
     if (memory == NULL)
         return false;
     void (**f)(void *) = (void (**)(void *))memory;
@@ -602,7 +612,7 @@ static bool adx_widen_scope(ad_scope *scope)
            scope->adx_n * sizeof *f);
     memcpy(arg, first ? scope->adx_first_arg : scope->adx_arg,
            scope->adx_n * sizeof *arg);
-    free(scope->adx_memory);
+    adx_drop(scope->adx_allocator, scope->adx_memory);
     scope->adx_memory = memory;
     scope->adx_f = f;
     scope->adx_arg = arg;
@@ -631,7 +641,7 @@ ADX_API void ad_scope_add(ad_scope *scope, void (*f)(void *), void *arg)
 ADX_API void ad_scope_close(ad_scope *scope)
 {
     ad_fork_n(scope->adx_n, adx_scoped, scope);
-    free(scope->adx_memory);
+    adx_drop(scope->adx_allocator, scope->adx_memory);
     scope->adx_memory = NULL;
     scope->adx_open = false;
 }

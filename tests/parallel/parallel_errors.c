@@ -803,19 +803,55 @@ static void test_tape_memory(void)
     ad_use(tape);
 }
 
-// ADREV_PARALLEL, ad_job_predict, ad_dump_jobs_dot and tapes of jobs have no
-// allocator of the user's.
+static void block(void *ctx)
+{
+    ad_rev *v = ctx;
+    *v = ad_rec(ad_mul(*v, 2));
+}
+
+// What forks need besides comes from the tape's allocator, too: the results of
+// a reduction, and more branches than a block has room for.
+static ad_rev multiple(size_t begin, size_t end, void *ctx)
+{
+    (void)end;
+    return ad_rec(ad_mul(*(ad_rev *)ctx, (ad_real)(begin + 1)));
+}
+
+static void test_allocator(void)
+{
+    static heap h;
+    ad_allocator allocator = { heap_alloc, heap_free, &h };
+    heap_reset(&h, 0, false);
+    heap_reset(&standard, 0, false);
+    ad_use(ad_tape_new_with(&allocator));
+    ad_rev x = ad_input(3);
+    ad_rev v[20];
+    ad_real g = 0;
+    for (int i = 0; i < 20; i++)
+        v[i] = x;
+    ADREV_PARALLEL(scope) {
+        for (int i = 0; i < 20; i++)
+            ADREV_FORK(scope, block, &v[i]);
+    }
+    ad_rev y = ad_rec(ad_add(ad_parallel_reduce(4, 1, multiple, NULL, &x),
+                             ad_sum(20, v)));
+    ad_tape *t = ad_use(tape);
+    ad_status s = ad_gradient(t, y, 1, &x, &g);
+    CHECK(s == ADREV_OK && g == 50, "got \"%s\" and %g", ad_message(s),
+          (double)g);
+    ad_tape_free(t);
+    CHECK(standard.asked == 0, "%s: %zu blocks from malloc", pool_name,
+          (size_t)standard.asked);
+    CHECK(h.live == 0, "%s: %zu blocks leaked", pool_name, (size_t)h.live);
+}
+
+// ad_job_predict, ad_dump_jobs_dot and tapes of jobs have no allocator of the
+// user's; nor has ADREV_PARALLEL on a tape without one.
 static void nothing_written(const char *text, size_t n, void *user)
 {
     (void)text;
     (void)n;
     (void)user;
-}
-
-static void block(void *ctx)
-{
-    ad_rev *v = ctx;
-    *v = ad_rec(ad_mul(*v, 2));
 }
 
 static bool run_out_block(size_t failing)
@@ -1041,7 +1077,8 @@ int main(void)
     static void (*const tests[])(void) = {
         test_races, test_cousins, test_races_by_hand, test_foreign,
         test_busy_clear, test_busy_open, test_tape_memory,
-        test_other_memory, test_job_memory, test_externals, test_busy_queries,
+        test_allocator, test_other_memory, test_job_memory, test_externals,
+        test_busy_queries,
     };
     static void (*const once[])(void) = {
         test_pool_free, test_pool_memory, test_hosts,
