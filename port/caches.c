@@ -170,6 +170,43 @@ static unsigned asked_later(const node *d, const node *n, const pair *p, int dep
     return bits;
 }
 
+static bool is_product(const node *n)
+{
+    if (n->kind == ArraySubscriptExpr || n->kind == MemberExpr)
+        return true;
+    if (n->kind == BinaryOperator ? !is(n->opcode, "*")
+        : n->kind == CallExpr ? !is(callee_name(n), "fabs")
+        : n->kind != ParenExpr && n->kind != ImplicitCastExpr
+          && n->kind != DeclRefExpr && n->kind != FloatingLiteral)
+        return false;
+    for (int i = 0; i < n->kids; i++)
+        if (!is_product(n->kid[i]))
+            return false;
+    return true;
+}
+
+// All that is stored in a variable.
+static bool stores_products(const node *d, const node *n)
+{
+    if (n == d && d->init)
+        return is_product(d->kid[0]);
+    if (is_store(n) && local_variable(base_node(n->kid[0])) == d
+        && (!one_of(n->opcode, "= *=") || !is_product(n->kid[n->kids - 1])))
+        return false;
+    for (int i = 0; i < n->kids; i++)
+        if (!stores_products(d, n->kid[i]))
+            return false;
+    return true;
+}
+
+// `h = eps * fabs(x); if (h == 0) h = eps;` asks for a factor that is zero, and not
+// whether h and eps are equal.
+static bool asks_for_zero(const node *n, const pair *p)
+{
+    const node *d = local_variable(base_node(n->kid[0]));
+    return d != NULL && is_zero(n->kid[1]) && stores_products(d, p->in);
+}
+
 // Of the smallest expressions that name both.
 static unsigned asked(const node *n, const pair *p, int depth)
 {
@@ -178,6 +215,8 @@ static unsigned asked(const node *n, const pair *p, int depth)
         if (names_both(n->kid[i], p, depth))
             bits |= asked(n->kid[i], p, depth);
     const bool compares = n->kind == BinaryOperator && one_of(n->opcode, "== !=");
+    if (compares && asks_for_zero(n, p))
+        return 0;
     if (compares && (bits & NEAR))
         return EQUAL;
     const node *d = local_variable(n);

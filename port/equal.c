@@ -62,7 +62,7 @@ static bool varies(const node *n)
     return is_number(n) && n->ty != NULL && holds_varied(n->ty);
 }
 
-static bool is_zero(node *n)
+bool is_zero(node *n)
 {
     n = base_node(n);
     return (n->kind == IntegerLiteral || n->kind == FloatingLiteral)

@@ -584,6 +584,7 @@ void put_break(buffer *b, const node *left, const node *right, bool apart);
 bool touched(node *n);                  // something in it is written otherwise
 bool touched_itself(node *n);           // not only something in it
 bool number_of(const node *n);          // a recorded number
+bool is_zero(node *n);                  // the literal
 bool whole_macro(const node *n);        // n is all that its macro stands for
 bool write_kept(buffer *b, node *n);    // false: not by the macro, but from the tree
 void write_as(buffer *b, node *n, form want, bool apart);

@@ -4,13 +4,16 @@
 // function: compared_series
 // with: x:3
 // function: compared_most
+// function: compared_steps
 // in: 3
-// out: 2
+// out: 4
 // at: 0.5 0.25 2
 // at: 1.5 0.75 0.3
 // tolerance: 1e-9
 // call: y[0] = compared_series@(x);
 // call: y[1] = compared_most@(x);
+// call: compared_steps@(x, y + 2);
+#include <math.h>
 
 // Until nothing changes.
 double compared_series(const double *x)
@@ -44,4 +47,16 @@ double compared_most(const double *x)
         }
     }
     return most * of;
+}
+
+// The step of a difference must not be zero.
+void compared_steps(const double *x, double *slope)
+{
+    const double h = x[0];
+    for (int i = 0; i < 2; i++) {
+        double step = h * fabs(x[i + 1]);
+        if (step == 0)
+            step = h;
+        slope[i] = (exp(x[i + 1] + step) - exp(x[i + 1])) / step;
+    }
 }

@@ -6,6 +6,7 @@
 // function: refused_cache_loops
 // function: refused_cache_logical
 // function: refused_cache_hit
+// function: refused_cache_step
 #include <math.h>
 
 typedef struct cache_searched {
@@ -81,4 +82,17 @@ double refused_cache_hit(const double *x)
 {
     cache_one c = { 0, 0, 0 };
     return hit_sine(&c, x[0]) + hit_sine(&c, x[1]);
+}
+
+double refused_cache_step(const double *x)
+{
+    const double h = x[0];
+    double step = h - x[1], s = 0;
+    for (int i = 1; i < 3; i++) {
+        step = h - x[i];
+        if (step == 0) // refused: derivatives
+            step = h;
+        s += sin(step);
+    }
+    return s;
 }
