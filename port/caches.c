@@ -124,7 +124,8 @@ static unsigned order(const node *a, const node *b, bool less, const pair *p)
     return NEAR;
 }
 
-// What a function asks of two of its parameters, and says as a whole number.
+// What a function asks of two of its parameters, and says as a whole number. A
+// number that it computes of both may be their difference.
 static unsigned asked_in(const function *f, const node *call, const pair *p,
                          int depth)
 {
@@ -140,7 +141,7 @@ static unsigned asked_in(const function *f, const node *call, const pair *p,
     }
     const pair inner = { of[0], of[1], f->body };
     if (of[0] == NULL || of[1] == NULL || of[0] == of[1])
-        return EQUAL;
+        return is_number(call) ? NEAR : EQUAL;
     return asked(f->body, &inner, depth - 1);
 }
 

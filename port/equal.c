@@ -13,6 +13,7 @@
  *   - a loop ends that computes one number anew of the other: nothing changes
  *   - a function that compares says the order, and only that is asked of it
  *   - the user says so: --equal FUNCTION
+ *   - one may be a copy of the other, and the run sees whether it is (copies.c)
  *
  * What is not understood is refused.
  * caches.c knows other ways to ask.
@@ -388,10 +389,17 @@ static bool is_harmless(const node *answer, const question *q, int flags)
 
 /* --- all of it ------------------------------------------------------------ */
 
-static void look_at(const node *n, const function *f)
+static void look_at(node *n, const function *f)
 {
     question q = { .in = f };
-    if (asks(n, &q) && !is_harmless(n, &q, MOST_FLAGS) && !only_orders(&q)) {
+    const bool may_lose = asks(n, &q) && !is_harmless(n, &q, MOST_FLAGS)
+        && !only_orders(&q);
+    if (may_lose && n->kind == BinaryOperator && base_node(n->kid[0]) == q.a
+        && base_node(n->kid[1]) == q.b && may_be_copies(q.a, q.b, f)) {
+        n->asks_same = 1;
+        note(n, "the tape fails where the two are equal and none is a copy of the "
+             "other, unless --equal %.*s", (int)f->name.n, f->name.at);
+    } else if (may_lose) {
         buffer b = { 0 };
         putf(&b, "compute the same in either case; or, if no derivative is lost "
              "where they are equal: --equal %.*s", (int)f->name.n, f->name.at);

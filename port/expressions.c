@@ -191,7 +191,10 @@ static form write_binary(buffer *b, node *n, bool apart)
         return rounded(b, n, from);
     }
     if (name != NULL && (number_of(n->kid[0]) || number_of(n->kid[1]))) {
-        call_of_two(b, name, n, apart);
+        buffer same = { 0 };
+        putf(&same, "%ssame%s", is(n->opcode, "!=") ? "!" : "", opt.suffix);
+        call_of_two(b, n->asks_same ? same.at : name, n, apart);
+        free(same.at);
         return F_PLAIN;
     }
     return plain_binary(b, n, apart, each_natural);

@@ -15,6 +15,14 @@ static const helper parts[] = {
     { "float", "// x as a float: its derivative is that of x.\n"
       "static inline @ float#(@ x)\n{\n    x.v = (float)x.v;\n"
       "    return x;\n}\n" },
+    { "same", "// Whether x and y are equal. If none is a copy of the other, their "
+      "derivatives\n// need not be: the tape fails, and does not take a way of one.\n"
+      "static inline bool same#(@ x, @ y)\n{\n"
+      "    const bool copy = x.job == y.job && (x.job == 0 || x.seq == y.seq);\n"
+      "    const bool equal = ad_eq(x, y);\n"
+      "    if (equal && !copy)\n"
+      "        ad_fail(ADREV_EHOOK, \"two numbers are equal, and none is a copy of "
+      "the other: see adrev-port --equal\");\n    return equal;\n}\n" },
     { "modf", "static inline @ modf#(@ x, @ *whole)\n{\n"
       "    *whole = $(ad_trunc(x));\n"
       "    return isinf(ad_value(x)) ? $(ad_copysign(0.0, x))\n"

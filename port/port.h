@@ -20,6 +20,7 @@
  *   steps        pointers that step from one member to the next
  *   later        what is decided when it is known what is active
  *   caches       comparisons that ask whether a result may be used again
+ *   copies       comparisons of which one number may be a copy of the other
  *   equal        questions whether two numbers are equal
  *   globals      data at file scope, which other code may see
  *   inputs       which numbers are inputs and outputs
@@ -197,6 +198,7 @@ typedef struct node {
     unsigned writes : 1;        // of a name: what it names may change here
     unsigned changing : 1;      // of data: some function changes them
     unsigned addressed : 1;     // a function whose address is taken here
+    unsigned asks_same : 1;     // whether one is a copy of the other
     struct node *use;           // the first, of data
     const struct function *writer;  // of data: the first that is not converted
     ty *arg;                    // of sizeof: the type that is named
@@ -325,6 +327,7 @@ struct ty {
 typedef struct record {
     node *decl;
     text name;                  // tag; or of its typedef
+    text pointer;               // of a typedef that is a pointer to it
     bool tagless;
     bool is_union;
     ty **field;
@@ -565,6 +568,7 @@ bool data_changes(const node *d);       // static ones
 void globals_check(void);
 void caches_check(void);                // of results that are used again
 void equal_check(void);                 // of numbers that are compared
+bool may_be_copies(const node *a, const node *b, const function *f);
 bool equal_allowed(const function *f);  // the user says that this is meant
 void questions_print(void);             // comparisons of numbers, for a check
 extern bool flow_reads;                 // numbers are read from a file

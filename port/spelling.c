@@ -21,6 +21,11 @@ static void print_base(buffer *b, const ty *t)
     if (t->alias != NULL && !recorded) {
         put_text(b, t->alias->name);
         put(b, ty_changed(t) && !types_plain ? opt.suffix : "");
+    } else if (t->kind == T_REC && t->record->name.n == 0
+               && t->record->pointer.n) {
+        putf(b, "__typeof__(*(%.*s%s)0)", (int)t->record->pointer.n,
+             t->record->pointer.at,
+             record_twin(t->record) && !types_plain ? opt.suffix : "");
     } else if (t->kind == T_REC) {
         if (!t->record->tagless)
             put(b, t->record->is_union ? "union " : "struct ");

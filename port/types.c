@@ -322,6 +322,8 @@ static ty *typedef_type(node *decl)
 {
     ty *t = ty_of(decl->type, decl);
     ty *named = take(sizeof *named);
+    if (t->kind == T_PTR && t->to->kind == T_REC)
+        t->to->record->pointer = decl->name;
     if (t->kind == T_FUN || (t->kind == T_PTR && t->to->kind == T_FUN)) {
         if (decl->ty == NULL)
             decl->ty = t;

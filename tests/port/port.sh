@@ -545,6 +545,7 @@ options() {
     works "what exits is not right" 2 "$port" "$out/ends.c" --function ends \
         --with x --check -o "$twin" -- -I"$root"
     equal_inputs
+    copies
     whole
     many_functions
 }
@@ -616,6 +617,15 @@ twice() {
     works "a function of two files" 0 "$port" "$out/twice.c" "$out/thrice.c" \
         --function twice --function thrice --with x -o "$out/twice_ad.h"
     works "it is written" 0 grep -q 'twice_next_ad(' "$out/twice_ad.h"
+}
+
+# Numbers that are compared with their copies, and with others.
+copies() {
+    set -- "$port" copies.c --function copies --with x:4
+    works "copies" 0 "$@" --check --points 2 -o "$out/copies_ad.h" -- -I"$root"
+    works "others, which are equal" 0 grep -q 'the tape fails, at . of 7 points' \
+        "$out/said_before"
+    works "copies, without a tape" 1 "$@" --number ad_fwd -o "$out/none.h"
 }
 
 # Two files that mean something else by one name.

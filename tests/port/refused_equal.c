@@ -278,7 +278,7 @@ double refused_equal_state(const double *x)
     equal_item e[3] = { { x[0], &e[1] }, { x[1], &e[2] }, { x[2], 0 } };
     for (const equal_item *p = e; p != 0; p = p->next) {
         now = p->x;
-        if (now != last) { // refused: derivatives may be lost
+        if (now != last) { // refused: derivatives
             last = now;
             v = sin(now);
         }
@@ -286,7 +286,7 @@ double refused_equal_state(const double *x)
     }
     for (int i = 0; i < 3; i++) {
         now = equal_get(x, i);
-        if (now != last) { // refused: derivatives may be lost
+        if (now != last) { // refused: derivatives
             last = now;
             v = cos(now);
         }
@@ -294,7 +294,7 @@ double refused_equal_state(const double *x)
     }
     for (int i = 0; i < 2; i++) {
         now = i ? x[1] : x[0];
-        if (now != last) { // refused: derivatives may be lost
+        if (now != last) { // refused: derivatives
             last = now;
             v = exp(now);
         }
