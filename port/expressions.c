@@ -560,6 +560,7 @@ static form write_place(buffer *b, node *n, bool apart)
             const bool hidden = k->kind == MemberExpr && k->name.n == 0;
             put(b, hidden ? "" : n->arrow ? "->" : ".");
             put_text(b, n->name);
+            macro_goes(n->name, n->end.spelled, n->unit);
         } else {
             put(b, n->arrow ? "->" : ".");
         }

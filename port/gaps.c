@@ -39,8 +39,24 @@ static bool names_in_dimensions(const node *n)
     return false;
 }
 
+static bool names_passing(const node *n)
+{
+    const span s = span_of(n);
+    const text t = n->loc.expanded.file != s.file || n->loc.expanded.at < s.begin
+        ? T("") : slice((span){ s.file, s.begin, n->loc.expanded.at });
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n; i = skip_token(t, i))
+        if (word_char(t.at[i])
+            && is_passing((text){ t.at + i, skip_token(t, i) - i }, n->unit))
+            return true;
+    return false;
+}
+
 bool touched_itself(node *n)
 {
+    if (n->kind == VarDecl ? n->parent != tree && names_passing(n)
+        : n->kind >= DeclRefExpr && n->begin.macro
+          && is_passing(token(n->begin.expanded), n->unit))
+        return true;
     if (n->kind == VarDecl && names_in_dimensions(n))
         return true;
     if (n->kind == CallExpr) {

@@ -82,3 +82,12 @@ void put_undef(buffer *b, const macro *m)
     putf(b, "#undef %.*s\n", (int)m->name.n, m->name.at);
     name_set(&current, m->name, -1, &none);
 }
+
+// `#define T state.T`: where that is written in place of T, the header must not have
+// the macro, or T would be replaced again. s: the name, where it is spelled.
+void macro_goes(text name, spot s, int unit)
+{
+    for (macro *m = macro_named(name, unit); m != NULL; m = m->before)
+        m->gone |= !m->call && m->at.file == s.file && m->at.begin < s.at
+            && s.at < m->at.end;
+}

@@ -587,6 +587,8 @@ static void list_directives(void)
         const name_row *r = &needed.row[i];
         macro *m = r->name.at ? macro_named(r->name, r->unit) : NULL;
         for (; m != NULL; m = m->before) {
+            if (m->gone)
+                continue;
             add_directive(m, m->at, false);
             add_directive(m, m->undef, true);
         }

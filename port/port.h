@@ -244,6 +244,8 @@ typedef struct macro {
     text body;
     bool given;                 // on the command line
     bool wanted;
+    bool gone;                  // names itself, and is written as what it stands for
+    bool passing;               // a header undefines it: elsewhere it is not there
     int unit;
     struct macro *before;       // the definition before this one
 } macro;
@@ -281,6 +283,8 @@ void macros_read(text dump, int unit);
 macro *macro_named(text name, int unit);
 const macro *macro_for(text word, int unit);
 bool same_macro(const macro *a, const macro *b);
+bool is_passing(text name, int unit);
+void macro_goes(text name, spot s, int unit);
 size_t comment_before(int index, size_t at);
 size_t skip_blank(text t, size_t at);   // white space and comments
 size_t skip_token(text t, size_t at);

@@ -308,6 +308,15 @@ static void macro_ends(text t, size_t i, int now, size_t at, int unit)
     macro *m = macro_named(macro_read(t, i).name, unit);
     if (m != NULL && at)
         m->undef = (span){ now, at, at + 1 };
+    if (m != NULL && !at)
+        m->passing = true;
+}
+
+// What stands for several things in turn, as in templates (`#define BASE double`).
+bool is_passing(text name, int unit)
+{
+    const macro *m = macro_named(name, unit);
+    return m != NULL && m->passing;
 }
 
 // Where a line of a source begins; lines come in their order.

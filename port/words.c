@@ -157,6 +157,11 @@ void write_type_words(buffer *b, text t, const ty *base)
             put_text(b, w);
             put(b, opt.suffix);
             done = true;
+        } else if (!done && is_passing(w, unit_written)) {
+            ty plain = *base;
+            plain.quals = 0;
+            ty_print(b, &plain, T(""));
+            done = true;
         } else {
             put_text(b, w);
         }
