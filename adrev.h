@@ -5404,9 +5404,9 @@ ADX_API size_t ad_tape_missing(const ad_tape *t)
  * Room for what is recorded: blocks that are added as needed, or the user's
  * fixed memory. Memory from allocators.
  *
- * And memory of one evaluation at a time: what an evaluation gives back is kept
- * for the next one, so that evaluations in a row allocate nothing; of two at a
- * time the second one allocates its own.
+ * What an evaluation gives back is kept for the next one, so that evaluations
+ * in a row allocate nothing. If two run at a time, the second one allocates
+ * memory of its own.
  *
  *   needs   number/recording tape/layout
  *   offers  adx_admit adx_settle adx_settle_room adx_enter_block adx_alloc

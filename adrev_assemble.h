@@ -1307,9 +1307,9 @@ ADX_API ad_status ad_assembly_compile(ad_assembly *a,
 
 /* === assemble/matrices ======================================================
  * Sparse matrices of an assembly. Each entry of an element's matrix contributes
- * to one entry of the whole; an entry of a Hessian beside the diagonal of the
- * element's, but on that of the whole, since both its inputs are one variable,
- * contributes twice. The pattern is found once, by sorting the places of all
+ * to one entry of the whole. If two inputs of an element are one variable, an
+ * entry beside the diagonal of the element's Hessian lies on that of the whole,
+ * and contributes twice. The pattern is found once, by sorting the places of all
  * contributions; the values are sums as those of results are (assemble/sums).
  *
  *   needs   tape/memory function/api function/program function/places

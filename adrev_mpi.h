@@ -723,9 +723,9 @@ static ad_status adx_mpi_ready(ad_mpi *c)
  * program does after an error. An agreement ends an epoch: all ranks learn the
  * worst status. If it is not ADREV_OK, they tell each other how many messages
  * with numbers they have sent in all, and throw away those that nobody has
- * taken; so they do with what they have said. So nothing is left of what
- * failed. Nobody waits for words of his to be read before he has read those of
- * others: MPI need not keep any.
+ * taken, and do the same with words. So nothing is left of what failed. No rank
+ * waits for its own words to be read before it has read those of others: MPI
+ * need not keep any.
  *
  * Who looks for notes also tells of the progress of a sum, if that is wanted.
  *

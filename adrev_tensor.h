@@ -1477,7 +1477,7 @@ ADX_SELDOM_END
  *
  * An index runs over the range that the text gives it, or over that of the
  * dimensions where it stands alone in a read that is not guarded. Nothing is
- * guessed: two different ranges are an error, and so is none.
+ * guessed: two different ranges are an error, and so is no range at all.
  *
  *   needs   tape/memory tensor/tree tensor/messages tensor/scan
  *   offers  adx_find_declared adx_declared_at adx_kind_text adx_line_of
@@ -5763,9 +5763,9 @@ ADX_SELDOM_END
  * read and written are rows of the set, so a derivative exchanges the number
  * that is written with one that is read, and keeps the set.
  *
- * The numbers of a value that no point writes are 0. Who reads a value adds
- * where it is written to the conditions of its own set: so no operation is done
- * with a 0 that is there for this reason.
+ * The numbers of a value that no point writes are 0. A term that reads a value
+ * adds to its own set the conditions under which the number is written: so no
+ * operation is done with a 0 that is there for this reason.
  *
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/open
@@ -7705,7 +7705,7 @@ ADX_SELDOM_END
  * A condition splits a set into disjoint ones. Comparisons become rows, and an
  * entry of a relation a variable. What is no such set is written down point by
  * point, as bits: exists, what is no entry of a relation, and conditions that
- * have too many parts. The points are found by loops over sets, in which what
+ * split into too many sets. The points are found by loops over sets, in which what
  * exists is a variable, too: so relations are joined by the buckets of their
  * columns, and not all values of all indices are tried.
  *
@@ -16800,7 +16800,7 @@ ADX_SELDOM_END
 
 /* === tensor/bundles =========================================================
  * Steps whose outermost loops run over the same range become one loop, a
- * bundle: if they exchange numbers only within one run of it. A value that only
+ * bundle, if they exchange numbers only within one run of it. A value that only
  * steps of its bundle read is thin: it has memory for one run. So what is
  * between the entries of a relation, or the cases of a batch, stays in the
  * cache.

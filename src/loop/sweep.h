@@ -4,14 +4,13 @@
  * Runs of the steps of a scan, forwards and back. Forwards, one step follows
  * the other: it is replayed by a function that is known for it, or called.
  *
- * A reverse sweep goes through the
- * steps backwards, as loop/schedule provides their states, and carries the
- * adjoints of the window. The adjoints of what a step returned are those of the
- * newest rows of the window, plus those of the results of the scan. They are
- * the weights with which the step is swept; it is replayed by a function, or
- * recorded on the stage. The adjoints of its inputs are added to the window
- * before the step, to sequences and to parameters. A forward sweep runs all
- * steps once more, and carries tangents of the window.
+ * A reverse sweep goes through the steps backwards, as loop/schedule provides
+ * their states, and carries the adjoints of the window. The adjoints of what a
+ * step returned are those of the newest rows of the window, plus those of the
+ * results of the scan. They are the weights with which the step is swept; it is
+ * replayed by a function, or recorded on the stage. The adjoints of its inputs
+ * are added to the window before the step, to sequences and to parameters. A
+ * forward sweep runs all steps once more, and carries tangents of the window.
  *
  * Where steps are never replayed, several directions (rows of a Jacobian) go
  * back together: a step is recorded once for all of them, and swept once.

@@ -2,7 +2,7 @@
 
 /* === tensor/bundles =========================================================
  * Steps whose outermost loops run over the same range become one loop, a
- * bundle: if they exchange numbers only within one run of it. A value that only
+ * bundle, if they exchange numbers only within one run of it. A value that only
  * steps of its bundle read is thin: it has memory for one run. So what is
  * between the entries of a relation, or the cases of a batch, stays in the
  * cache.

@@ -7,7 +7,7 @@
  *
  * An index runs over the range that the text gives it, or over that of the
  * dimensions where it stands alone in a read that is not guarded. Nothing is
- * guessed: two different ranges are an error, and so is none.
+ * guessed: two different ranges are an error, and so is no range at all.
  *
  *   needs   tape/memory tensor/tree tensor/messages tensor/scan
  *   offers  adx_find_declared adx_declared_at adx_kind_text adx_line_of

@@ -8,9 +8,9 @@
  * read and written are rows of the set, so a derivative exchanges the number
  * that is written with one that is read, and keeps the set.
  *
- * The numbers of a value that no point writes are 0. Who reads a value adds
- * where it is written to the conditions of its own set: so no operation is done
- * with a 0 that is there for this reason.
+ * The numbers of a value that no point writes are 0. A term that reads a value
+ * adds to its own set the conditions under which the number is written: so no
+ * operation is done with a 0 that is there for this reason.
  *
  *   needs   core/cells tensor/api tensor/arena tensor/sets tensor/nests
  *           tensor/open
