@@ -6,6 +6,7 @@ STRICT = -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
          -Wdouble-promotion -Werror
 FAST   = -O3 -march=native
 CFLAGS = -O2
+LEVEL  = -O1
 JOBS  := $(shell n=$$(nproc 2> /dev/null || echo 2); echo $$((n + 1)))
 # one more than cores: some tests wait
 SECONDS = 60
@@ -15,7 +16,8 @@ B      = build
 PREFIX = /usr/local
 LIBDIR = lib
 
-EXAMPLES = $(notdir $(basename $(wildcard examples/[0-9]*.c examples/[0-9]*.cpp)))
+EXAMPLES = $(notdir $(basename \
+               $(wildcard examples/[0-9]*.c examples/[0-9]*.cpp)))
 ADAPTERS = $(notdir $(basename $(wildcard adapters/examples/*.c)))
 SUITE    = sh tests/run.sh $(JOBS)
 
@@ -49,54 +51,21 @@ adapters: $(ADAPTERS:%=$B/%)    ## build the examples of adapters, and draw
 	@for a in $(ADAPTERS); do [ ! -x $B/$$a ] || $B/$$a $B/$$a.svg || exit 1; \
 	done
 
-# Those that compile adrev by themselves, as they are in float or without the C
-# library; those that use adrev_mpi.h. All others link one object. What records
-# is in the examples' own files: optimised, they compile the sooner. Objects are
-# not: they would take ten seconds more, and all that runs here two seconds less.
-LEVEL = -O1
-ALONE = 05_fixed_memory 13_kalman_firmware 26_attitude 27_tiny_network
-RANKS = 25_titanic 28_heat
-WHOLE = $B/implementation.o $B/implementation_mpi.o
-$(filter-out $(ALONE:%=$B/%) $(RANKS:%=$B/%),$(EXAMPLES:%=$B/%) \
-    $(ADAPTERS:%=$B/%)): $B/implementation.o
-$(RANKS:%=$B/%): $B/implementation_mpi.o
-$(WHOLE) $B/05_fixed_memory: LEVEL = -O0
+include examples/build.mk
 
-$(WHOLE): $B/%.o: examples/%.c $(wildcard adrev*.h) examples/build.sh
-	sh examples/build.sh $@ $(CC) $(STRICT) $(LEVEL)
-
-$B/%: examples/%.c $(wildcard examples/*.h adrev*.h) examples/build.sh
-	sh examples/build.sh $@ $(CC) $(STRICT) $(LEVEL)
-
-$B/%: adapters/examples/%.c $(wildcard adapters/*.h adapters/examples/*.h) \
-      $(wildcard examples/*.h adrev*.h) examples/build.sh
-	sh examples/build.sh $@ $(CC) $(STRICT) $(LEVEL)
-
-$B/%: examples/%.cpp $(wildcard adrev*.h) examples/build.sh
-	sh examples/build.sh $@ $(CC) $(STRICT) $(LEVEL)
-
-$B/13_kalman_firmware: $B/13_kalman
-
-# By the converter of now, where clang is; else the file that is there.
-$B/23_hares: $B/predators_ad.h
-CLANG := $(shell command -v clang 2> /dev/null)
-$B/predators_ad.h: examples/predators.c examples/predators.h \
-                   $(if $(CLANG),$B/adrev-port)
-	@mkdir -p $B
-	$(if $(CLANG),$B/adrev-port $< --function misfits --with p:PARAMETERS -o $@,\
-	    cp examples/predators_ad.h $@)
-
-adrev-port: $B/adrev-port       ## the converter from plain C, docs/porting-tool.md
+adrev-port: $B/adrev-port       ## the converter from C, docs/porting-tool.md
 
 $B/adrev-port: $(wildcard port/*.c port/*.h)
 	@mkdir -p $B
 	$(CC) $(STRICT) $(LEVEL) port/*.c -o $@
 
 install:            ## all of it: PREFIX=/usr/local DESTDIR= LIBDIR=lib
-	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)" "$(LIBDIR)"
+	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)" \
+	    "$(LIBDIR)"
 
 uninstall:          ## takes that away again
-	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)" "$(LIBDIR)"
+	@sh package/install.sh $@ "$(PREFIX)" "$(DESTDIR)" "$(CC)" "$(CFLAGS)" \
+	    "$(LIBDIR)"
 
 deb:                ## Debian packages in build/deb, which lintian accepts
 	@sh package/deb.sh "$B/deb"
@@ -121,10 +90,11 @@ asan:               ## the suite under ASan and UBSan
 tsan:               ## what runs on several threads, under TSan
 	@$(SUITE) tests/plans/tsan.txt
 
-stress:             ## TRIALS=2000 random programs, random schedules, TSan (long)
+stress:             ## TRIALS=2000 random programs and schedules, TSan (long)
 	@mkdir -p $B
 	$(CC) $(STRICT) -O1 -g -fsanitize=thread -DADREV_PTHREADS=1 \
-	    -DADREV_CHAOS=1 -I. -Itests/support tests/parallel/schedules.c -o $B/stress -lm -pthread
+	    -DADREV_CHAOS=1 -I. -Itests/support tests/parallel/schedules.c \
+	    -o $B/stress -lm -pthread
 	$B/stress $(TRIALS)
 
 texts:              ## TEXTS=400 random texts as C code, 100 as machine code
@@ -146,18 +116,15 @@ mutate:             ## each partial wrong by 1e-4 must be noticed (long)
 
 chain:              ## 10^8 statements on a stack of 64 kB (4 GB of memory)
 	@mkdir -p $B
-	$(CC) $(STRICT) -O2 -I. -Itests/support tests/core/chain.c -o $B/chain -lm -pthread
+	$(CC) $(STRICT) -O2 -I. -Itests/support tests/core/chain.c -o $B/chain \
+	    -lm -pthread
 	$B/chain 100000000
 
 coverage:           ## lines and branches of each header that the suite reaches
 	@sh tests/coverage.sh $(JOBS)
 
 bench:              ## the table of BENCHMARKS.md, gcc and clang
-	@sh bench/run.sh gcc g++ "$(FAST)"
-	@sh bench/run.sh clang clang++ "$(FAST)"
-	@for b in assemble exported recording sparse tensor parallel adapters \
-	    adjoints petsc tao; do for c in gcc clang; do \
-	    sh bench/alone.sh $$b $$c "$(FAST)" || exit 1; done; done
+	@sh bench/all.sh "$(FAST)"
 
 statements:         ## what it costs to compile them (ADEPT=DIR joins)
 	@sh bench/statements.sh gcc g++
@@ -212,6 +179,7 @@ lint:               ## contents, versions, references, limits
 clean:
 	rm -rf $B
 
-.PHONY: help test check run examples adapters adrev-port install uninstall matrix firmware portable asan \
-        tsan stress texts hostile fuzz mutate chain coverage bench statements rooms \
-        headers wasm single deb docs manual manual-check misra analyse lint clean
+.PHONY: help test check run examples adapters adrev-port install uninstall \
+        matrix firmware portable asan tsan stress texts hostile fuzz mutate \
+        chain coverage bench statements rooms headers wasm single deb docs \
+        manual manual-check misra analyse lint clean
