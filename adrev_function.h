@@ -5602,19 +5602,18 @@ ADX_INLINE void adx_run_block(const adx_machine *m, ad_real w[], const size_t L,
 #undef ADX_MANY_LANES
 #undef ADX_FEW_LANES
 
-#define ADX_BLOCK(L)                                                        \
-    ADX_NOINLINE static void adx_run_block_##L(const adx_machine *m,        \
-                                               ad_real w[],                 \
-                                               uint32_t flipped[])          \
+#define ADX_BLOCK(name, L)                                                  \
+    ADX_NOINLINE static void adx_run_block_##name(const adx_machine *m,     \
+                                                  ad_real w[],              \
+                                                  uint32_t flipped[])       \
     {                                                                       \
         adx_run_block(m, w, L, flipped);                                    \
     }
-ADX_BLOCK(4)
-ADX_BLOCK(8)
-ADX_BLOCK(16)
-ADX_BLOCK(32)
+ADX_BLOCK(4, 4)
+ADX_BLOCK(8, 8)
+ADX_BLOCK(16, 16)
+ADX_BLOCK(most, ADREV_LANES_MOST)
 #undef ADX_BLOCK
-_Static_assert(ADREV_LANES_MOST == 32, "the longest block");
 
 // Runs the nodes at `lanes` points. flipped[lanes]: 0; or 1 + the guard at
 // which the lane failed; or ADX_FAILED: an external node failed.
@@ -5625,7 +5624,7 @@ static void adx_run_lanes(const adx_machine *m, ad_real w[], size_t lanes,
         size_t lanes;
         void (*run)(const adx_machine *m, ad_real w[], uint32_t flipped[]);
     } block[] = {
-        { 32, adx_run_block_32 }, { 16, adx_run_block_16 },
+        { ADREV_LANES_MOST, adx_run_block_most }, { 16, adx_run_block_16 },
         { 8, adx_run_block_8 }, { 4, adx_run_block_4 }
     };
     memset(flipped, 0, lanes * sizeof *flipped);
