@@ -38,7 +38,8 @@
 # a part chooses no test, or if a file in a folder says nothing of tags.
 #
 # Tests that include implementation.h share a unit, which is compiled once for
-# those of a group of builds that have the same flags of their own.
+# those of a group of builds that have the same flags of their own, unless they
+# have -DADREV_STATIC.
 #
 # Every build is strict, runs, and prints `name: N passed, M failed`. The last
 # line is the sum. A build that fails counts as a failure; a compiler that is not
@@ -217,7 +218,7 @@ share() {
                     own[word[1]] = own[word[1]] " " word[i]
             next
         }
-        $4 in more {
+        $4 in more && $3 !~ /-DADREV_STATIC/ {
             alone = more[$4] == " \"adrev.h\""
             flags = own[$4]
             if (!alone)

@@ -168,9 +168,9 @@ static void leave(int signal)
     siglongjmp(out, signal);
 }
 
-// Without GNU C an operator in another one is a statement by itself, and
-// remains.
-#ifdef __GNUC__
+// With ADREV_FUSE 1, and so without GNU C, an operator in another one is a
+// statement by itself, and remains.
+#if ADREV_FUSE > 1
 #define BELOW ad_sub(below, 1)
 #else
 #define BELOW below
