@@ -237,6 +237,12 @@ static void put_pointer(buffer *b, text path, const char *value)
 
 static bool fill(buffer *b, const ty *t, text path, bool input, int depth);
 
+// A member that says which case it is, and no text.
+static bool is_small(const ty *t)
+{
+    return t->kind == T_OTHER && is(t->name, "char") && !(t->quals & Q_CONST);
+}
+
 // Of a union the first member.
 static bool fill_record(buffer *b, const record *r, text path, bool input,
                         int depth)
@@ -246,8 +252,11 @@ static bool fill_record(buffer *b, const record *r, text path, bool input,
     for (int i = 0; i < d->kids && k < (r->is_union ? 1 : r->fields); i++)
         if (d->kid[i]->kind == FieldDecl && d->kid[i]->ty != NULL) {
             const ty *f = r->field[k++];
-            if (!fill(b, f, d->kid[i]->name.n
-                      ? joined(path, ".", d->kid[i]->name) : path, input, depth))
+            const text member = d->kid[i]->name.n
+                ? joined(path, ".", d->kid[i]->name) : path;
+            if (is_small(f) && set_of(member) == NULL)
+                putf(b, "    %.*s = (char)port_whole;\n", (int)member.n, member.at);
+            else if (!fill(b, f, member, input, depth))
                 return false;
         }
     return true;

@@ -336,9 +336,33 @@ static form write_unary(buffer *b, node *n, bool apart)
 
 /* --- calls ---------------------------------------------------------------- */
 
+// By a helper that has the value of the C library's function of float. That of
+// double, rounded, is the same where the result is exact before it is rounded, and
+// of a square root.
+static bool write_in_float(buffer *b, node *n, library l, bool apart)
+{
+    function *f = function_named(callee_name(n), n->unit);
+    if (!l.single || !n->ty->single || f == NULL || f->addressed
+        || strcmp(opt.number, "real") == 0
+        || one_of(text_of(l.name), "sqrt abs fmax fmin max min trunc floor ceil rint "
+                  "round nearbyint copysign ldexp"))
+        return false;
+    f->in_float = true;
+    putf(b, "%.*s%s(", (int)f->name.n, f->name.at, opt.suffix);
+    for (int i = 1; i < n->kids; i++) {
+        if (i > 1)
+            put_break(b, n->kid[i - 1], n->kid[i], apart);
+        write_as(b, n->kid[i], is_number(n->kid[i]) ? F_NUMBER : F_PLAIN, apart);
+    }
+    put(b, ")");
+    return true;
+}
+
 static form write_operation(buffer *b, node *n, library l, bool apart)
 {
     const size_t from = b->n;
+    if (write_in_float(b, n, l, apart))
+        return F_NUMBER;
     putf(b, "ad_%s(", l.name);
     for (int i = 1; i < n->kids; i++) {
         if (i > 1)

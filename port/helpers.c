@@ -159,18 +159,45 @@ static void put_operation(buffer *b, const function *f, library l)
          l.single && recorded ? ")" : "");
 }
 
-// Writes twins of the C library's operations whose addresses are taken.
+// A function of float: its value is that of the C library, its derivative that of
+// the operation.
+static void put_in_float(buffer *b, const function *f, library l)
+{
+    static const char letter[] = "xyz";
+    buffer head = { 0 }, call = { 0 }, plain = { 0 };
+    for (int i = 0; i < f->type->pars && i < 3; i++) {
+        const bool number = f->type->par[i]->kind == T_NUM;
+        const text name = { letter + i, 1 };
+        put(&head, i ? ", " : "");
+        if (number)
+            putf(&head, "%s %c", opt.number, letter[i]);
+        else
+            ty_print(&head, f->type->par[i], name);
+        putf(&call, "%s%c", i ? ", " : "", letter[i]);
+        putf(&plain, number ? "%s(float)%c.v" : "%s%c", i ? ", " : "", letter[i]);
+    }
+    putf(b, "static inline %s %.*s%s(%s)\n{\n    %s v = %s(ad_%s(%s));\n"
+         "    v.v = %.*s(%s);\n    return v;\n}\n", opt.number, (int)f->name.n,
+         f->name.at, opt.suffix, head.at, opt.number, opt.rec, l.name, call.at,
+         (int)f->name.n, f->name.at, plain.at);
+}
+
+// Writes twins of the C library's operations whose addresses are taken, and of those
+// of float.
 void add_wrappers(buffer *b)
 {
     for (function *f = functions; f != NULL; f = f->next) {
         const library l = library_named(f->name);
-        if (!f->addressed || f->body != NULL || l.kind != L_OPERATION
-            || !ty_changed(f->type))
+        if (f->body != NULL || l.kind != L_OPERATION
+            || !(f->in_float || (f->addressed && ty_changed(f->type))))
             continue;
         putf(b, "#ifndef ADREV_PORT_%.*s%s\n#define ADREV_PORT_%.*s%s\n",
              (int)f->name.n, f->name.at, opt.suffix, (int)f->name.n,
              f->name.at, opt.suffix);
-        put_operation(b, f, l);
+        if (f->in_float)
+            put_in_float(b, f, l);
+        else
+            put_operation(b, f, l);
         put(b, "#endif\n\n");
     }
 }

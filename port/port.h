@@ -420,6 +420,7 @@ typedef struct function {
     bool reached;
     bool changed;               // has active numbers
     bool addressed;             // its address is taken
+    bool in_float;              // of the C library, of float numbers
     bool entry;
     bool stub;
     bool wrapper;               // an operation whose address is taken
