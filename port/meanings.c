@@ -6,6 +6,7 @@
  */
 
 #include "port.h"
+#include <string.h>
 
 names needed;
 
@@ -90,4 +91,40 @@ void macro_goes(text name, spot s, int unit)
     for (macro *m = macro_named(name, unit); m != NULL; m = m->before)
         m->gone |= !m->call && m->at.file == s.file && m->at.begin < s.at
             && s.at < m->at.end;
+}
+
+// Whether a text names a macro that is gone: so does what makes use of it.
+bool names_gone(text t, int unit)
+{
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n; i = skip_token(t, i)) {
+        const text w = { t.at + i, skip_token(t, i) - i };
+        const macro *m = word_char(w.at[0]) ? macro_named(w, unit) : NULL;
+        for (; m != NULL; m = m->before)
+            if (m->gone)
+                return true;
+    }
+    return false;
+}
+
+// Takes such directives out of the body of a function, from b->at[from] on.
+void drop_gone(buffer *b, size_t from, int unit)
+{
+    size_t to = from;
+    for (size_t i = from, end; i < b->n; i = end) {
+        for (end = i; end < b->n && b->at[end] != '\n';)
+            end++;
+        end += end < b->n;
+        const text l = { b->at + i, end - i };
+        const size_t hash = skip_blank(l, 0);
+        const size_t at = hash < l.n && l.at[hash] == '#' ? skip_blank(l, hash + 1)
+            : l.n;
+        const text word = { l.at + at, skip_token(l, at) - at };
+        if (one_of(word, "define undef") && names_gone(l, unit))
+            continue;
+        memmove(b->at + to, b->at + i, l.n);
+        to += l.n;
+    }
+    b->n = to;
+    if (b->at != NULL)
+        b->at[to] = 0;
 }

@@ -587,7 +587,7 @@ static void list_directives(void)
         const name_row *r = &needed.row[i];
         macro *m = r->name.at ? macro_named(r->name, r->unit) : NULL;
         for (; m != NULL; m = m->before) {
-            if (m->gone)
+            if (m->gone || names_gone(m->body, m->unit))
                 continue;
             add_directive(m, m->at, false);
             add_directive(m, m->undef, true);

@@ -285,6 +285,8 @@ const macro *macro_for(text word, int unit);
 bool same_macro(const macro *a, const macro *b);
 bool is_passing(text name, int unit);
 void macro_goes(text name, spot s, int unit);
+bool names_gone(text t, int unit);
+void drop_gone(buffer *b, size_t from, int unit);
 size_t comment_before(int index, size_t at);
 size_t skip_blank(text t, size_t at);   // white space and comments
 size_t skip_token(text t, size_t at);

@@ -735,6 +735,8 @@ void write_body(buffer *b, function *f)
     if (span_of(f->body).file != span_of(f->decl).file)
         refuse(f->decl, "write it where it is included",
                "a function whose braces stand in another file");
+    const size_t from = b->n;
     result_type = f->type->to;
     write_stmt(b, f->body, in_macro(f->decl), 0);
+    drop_gone(b, from, f->decl->unit);
 }

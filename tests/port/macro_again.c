@@ -7,6 +7,7 @@
 // out: 1
 // at: 0.5
 // call: y[0] = macro_again@(x[0]);
+#include <assert.h>
 #include <math.h>
 #define AGAIN_COUNT 2
 #define AGAIN_SQUARE(v) ((v) * (v))
@@ -40,7 +41,23 @@ static double AGAIN_SQUARE(double x)
     return sum;
 }
 
+typedef struct again_state { double T, rho; } again_state;
+
+// Names of members stand for members.
+#define v (1 / rho)
+static double again_inside(again_state S)
+{
+#define T S.T
+#define rho S.rho
+    assert(!isnan(T));
+    return T * rho + v;
+#undef T
+#undef rho
+}
+#undef v
+
 double macro_again(double x)
 {
-    return again_a(x) + AGAIN_SQUARE(x) * again_first[1];
+    const again_state S = { x, 2 + x };
+    return again_a(x) + AGAIN_SQUARE(x) * again_first[1] + again_inside(S);
 }
