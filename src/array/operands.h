@@ -231,7 +231,8 @@ ADX_APART uint64_t adx_look_up_all(size_t n, const ad_rev *x, ptrdiff_t inc)
 }
 
 // Finds that out for n > 0 numbers: base and stride are read off the first two.
-// (The stride of a single number does not matter, however large it is.)
+// (The stride of a single number does not matter, however large it is; and a
+// number with stride 0 is a single one.)
 // Numbers of an older job, from before a rewind, are looked up one by one: of
 // one job some are still there and some are not.
 ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
@@ -240,6 +241,7 @@ ADX_APART uint64_t adx_spacing(size_t n, const ad_rev *x, ptrdiff_t inc)
     const uint32_t job = x->job;
     const uint32_t base = x->seq;
     inc = n > 1 ? inc : 0;
+    n = inc != 0 ? n : 1;
     const uint32_t stride = x[inc].seq - base;
     size_t left = n;
     uint32_t seq = base;

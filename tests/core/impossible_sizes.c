@@ -8,7 +8,8 @@
  * not touch memory beyond its arrays, nor ask for much, nor keep any.
  * Statuses that a program may drop must be those of the tape, too.
  * tests/core/impossible_sizes.sh compares the rows below, and which statuses these are, with the
- * prototypes of the headers.
+ * prototypes of the headers. With ADREV_FIXED the functions of adrev.h are
+ * called, in fixed memory and without a tape.
  *
  * An array that can exist, but not here, is its beginning and a hole in the
  * address space behind it (before it, if the stride is negative). To fall into
@@ -22,6 +23,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#ifndef ADREV_FIXED
+#define ADREV_FIXED 0
+#endif
+#define ADREV_IMPLEMENTATION
+#if ADREV_FIXED                 // only adrev.h, and no malloc
+#include "adrev.h"
+#else
 static void *size_malloc(size_t bytes);
 static void *size_realloc(void *old, size_t bytes);
 static void size_free(void *p);
@@ -29,9 +37,7 @@ static void size_free(void *p);
 #define calloc  size_calloc     // there is none: an allocator has no calloc
 #define realloc size_realloc
 #define free    size_free
-
 #define ADREV_TRACE 1
-#define ADREV_IMPLEMENTATION
 #include "adrev_parallel.h"
 #include "adrev_function.h"
 #include "adrev_assemble.h"
@@ -39,6 +45,7 @@ static void size_free(void *p);
 #include "adrev_loop.h"
 #include "adrev_struct.h"
 #include "adrev_tensor.h"
+#endif
 #include "check.h"
 
 #undef malloc
@@ -51,6 +58,7 @@ static void size_free(void *p);
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 // AddressSanitizer would look through all of what memcpy is given, before the
@@ -70,6 +78,7 @@ enum { ENDS = sizeof ends / sizeof *ends, POSITIONS = 20 };
 /* --- what all calls share ------------------------------------------------- */
 
 typedef enum mode { GROWING, FIXED, NO_TAPE, TRACED, RECORDED, MODES } mode;
+enum { ON_A_TAPE = ADREV_FIXED ? FIXED : GROWING };
 
 static const char *const mode_names[] = {
     "on a tape", "in fixed memory", "without a tape", "under a hook",
@@ -99,6 +108,7 @@ enum { MOST_BYTES = 1 << 22 };  // of a call, in all
 static size_t bytes_taken;
 static long blocks;
 
+#if !ADREV_FIXED
 static void *size_malloc(size_t bytes)
 {
     if (bytes > MOST_BYTES - bytes_taken)
@@ -123,6 +133,7 @@ static void size_free(void *p)
     blocks -= p != NULL;
     free(p);
 }
+#endif
 
 enum { USUAL_TIME = 2000000 };  // microseconds
 
@@ -359,6 +370,220 @@ static void several(const ad_rev *x, ad_rev *y, void *ctx)
         y[0] = ctx == NULL ? ad_rec(2) : ad_rec(ad_mul(x[0], x[0]));
 }
 
+static bool pull(const void *saved, size_t m, const ad_real dy[], size_t n,
+                 ad_real dx[])
+{
+    (void)saved, (void)m, (void)dy, (void)n, (void)dx;
+    return true;
+}
+
+static const ad_external_rule rule = { .name = "rule", .pullback = pull };
+
+static void ignore(const char *text, size_t length, void *user)
+{
+    (void)text, (void)length, (void)user;
+}
+
+static void *given(size_t n) { return n > 0 ? &wanted : NULL; }
+
+/* --- statuses ------------------------------------------------------------- */
+
+// Of a function that returns none: what the tape says; without a tape nobody
+// knows.
+static ad_status noted(void)
+{
+    ad_tape *t = ad_use(NULL);
+    ad_use(t);
+    return t == NULL ? ADREV_ESHAPE : ad_tape_status(t);
+}
+
+static ad_status noted_of(ad_rev y)
+{
+    return isnan(y.v) ? ADREV_ESHAPE : noted();
+}
+
+/* --- longer rows ---------------------------------------------------------- */
+
+static ad_status do_tape_in(void)
+{
+    ad_tape *t = ad_tape_in(plain(at[0], 1), at[0]);
+    ad_tape_free(t);
+    return t == NULL ? ADREV_ESHAPE : ADREV_OK;
+}
+
+static ad_status do_check(void)
+{
+    ad_check_report r = { .room = at[1], .limit = at[2] };
+    r.entry = room_for(at[1], sizeof *r.entry);
+    return ad_check(scalar, given(at[0]), at[0], real(at[0]), &r);
+}
+
+static ad_status do_check_jac(void)
+{
+    ad_check_report r = { .room = at[2], .limit = at[3] };
+    r.entry = room_for(at[2], sizeof *r.entry);
+    wanted = at[1];
+    return ad_check_jac(several, given(at[0]), at[0], real(at[0]), at[1], &r);
+}
+
+static ad_status do_print(void)
+{
+    const ad_check_report r = { .filled = true, .room = at[0],
+                                .checks = at[1], .limit = at[2] };
+    return ad_check_print(&r, ignore, NULL);
+}
+
+static ad_status do_passed(void)
+{
+    ad_check_report r = { .room = at[0], .checks = at[1], .listed = at[2] };
+    return ad_check_passed(&r) ? ADREV_OK : ADREV_ESHAPE;
+}
+
+/* --- the rows --------------------------------------------------------------
+ * name of the function, which of its rows, how many numbers, where it runs,
+ * and a call that returns a status                                           */
+
+// all modes that there are
+#define ANY  (ADREV_FIXED ? 1u << FIXED | 1u << NO_TAPE : 31u)
+#define ONCE (1u << NO_TAPE)    // has nothing to do with a tape
+#define ROWS_CORE(ROW)                                                        \
+    ROW(ad_tape_in, , 1, ONCE, do_tape_in())                                  \
+    ROW(ad_tape_reserve, , 2, ANY, ad_tape_reserve(tape, at[0], at[1]))       \
+    ROW(ad_fail, , 1, ANY,                                                    \
+        ad_fail((ad_status)(at[0] % ADREV_STATUS_COUNT), NULL))               \
+    ROW(ad_op_name, , 1, ONCE, (ad_op_name((unsigned)at[0]), ADREV_ESHAPE))   \
+    ROW(ad_op_arity, , 1, ONCE, (ad_op_arity((unsigned)at[0]), ADREV_ESHAPE)) \
+    ROW(ad_op1, , 1, ANY, noted_of(ad_op1((unsigned)at[0], own[0])))          \
+    ROW(ad_op2, , 1, ANY, noted_of(ad_op2((unsigned)at[0], own[0], own[1])))  \
+    ROW(ad_op3, , 1, ANY,                                                     \
+        noted_of(ad_op3((unsigned)at[0], own[0], own[1], own[2])))            \
+    ROW(ad_inputs, , 1, ANY, (ad_inputs(at[0], real(at[0]), rev(at[0])),      \
+                              noted()))                                       \
+    ROW(ad_gradient, , 1, ANY, ad_gradient(tape, own[0], at[0], rev(at[0]),   \
+                                           real(at[0])))                      \
+    ROW(ad_pullback, , 2, ANY,                                                \
+        ad_pullback(tape, at[0], rev(at[0]), real(at[0]), at[1], rev(at[1]),  \
+                    real(at[1])))                                             \
+    ROW(ad_pushforward, , 2, ANY,                                             \
+        ad_pushforward(tape, at[0], rev(at[0]), real(at[0]), at[1],           \
+                       rev(at[1]), real(at[1])))                              \
+    ROW(ad_jacobian, , 2, ANY,                                                \
+        ad_jacobian(tape, at[0], rev(at[0]), at[1], rev(at[1]),               \
+                    real2(at[0], at[1])))                                     \
+    ROW(ad_grad, , 1, ANY,                                                    \
+        ad_grad(scalar, given(at[0]), at[0], real(at[0]), NULL, real(at[0]))) \
+    ROW(ad_jac, , 2, ANY,                                                     \
+        (wanted = at[1], ad_jac(several, given(at[0]), at[0], real(at[0]),    \
+                                at[1], real(at[1]), real2(at[1], at[0]))))    \
+    ROW(ad_external, , 3, ANY,                                                \
+        ad_external(&rule, plain(at[0], 1), at[0], at[1], rev(at[1]), at[2],  \
+                    real(at[2]), rev(at[2])))                                 \
+    ROW(ad_check, , 3, ANY, do_check())                                       \
+    ROW(ad_check_jac, , 4, ANY, do_check_jac())                               \
+    ROW(ad_check_print, , 3, ONCE, do_print())                                \
+    ROW(ad_check_passed, , 3, ONCE, do_passed())                              \
+    ROW(ad_dump_string, , 1, ANY,                                             \
+        (ad_dump_string(tape, at[0], room_for(at[0], 1)), ADREV_OK))          \
+    ROW(ad_explain, , 1, ANY,                                                 \
+        ad_explain(tape, own[1], own[0], at[0],                               \
+                   room_for(at[0], sizeof(ad_term)), &(ad_explanation){ 0 })) \
+    ROW(ad_tape_regions, , 1, ANY,                                            \
+        (ad_tape_regions(tape, at[0], room_for(at[0], sizeof(ad_region))),    \
+         ADREV_ESHAPE))
+
+#define ROWS_SUMS(ROW)                                                        \
+    ROW(ad_sum, , 1, ANY, noted_of(ad_sum(at[0], rev(at[0]))))                \
+    ROW(ad_sum_s, , 2, ANY,                                                   \
+        noted_of(ad_sum_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1])))    \
+    ROW(ad_dot, , 1, ANY, noted_of(ad_dot(at[0], rev(at[0]), rev(at[0]))))    \
+    ROW(ad_dot_s, , 3, ANY,                                                   \
+        noted_of(ad_dot_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],      \
+                          rev_by(at[0], at[2]), (ptrdiff_t)at[2])))           \
+    ROW(ad_dotc, , 1, ANY, noted_of(ad_dotc(at[0], rev(at[0]), real(at[0])))) \
+    ROW(ad_dotc_s, , 3, ANY,                                                  \
+        noted_of(ad_dotc_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],     \
+                           real_by(at[0], at[2]), (ptrdiff_t)at[2])))         \
+    ROW(ad_norm2, , 1, ANY, noted_of(ad_norm2(at[0], rev(at[0]))))            \
+    ROW(ad_norm2_s, , 2, ANY,                                                 \
+        noted_of(ad_norm2_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1])))  \
+    ROW(ad_sqdist, , 1, ANY,                                                  \
+        noted_of(ad_sqdist(at[0], rev(at[0]), rev(at[0]))))                   \
+    ROW(ad_sqdist_s, , 3, ANY,                                                \
+        noted_of(ad_sqdist_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],   \
+                             rev_by(at[0], at[2]), (ptrdiff_t)at[2])))        \
+    ROW(ad_logsumexp, , 1, ANY, noted_of(ad_logsumexp(at[0], rev(at[0]))))    \
+    ROW(ad_logsumexp_s, , 2, ANY,                                             \
+        noted_of(ad_logsumexp_s(at[0], rev_by(at[0], at[1]),                  \
+                                (ptrdiff_t)at[1])))
+
+#define ROWS_EACH(ROW)                                                        \
+    ROW(ad_softmax, , 1, ANY,                                                 \
+        (ad_softmax(at[0], rev(at[0]), rev(at[0])), noted()))                 \
+    ROW(ad_softmax_s, , 3, ANY,                                               \
+        (ad_softmax_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],          \
+                      rev_by(at[0], at[2]), (ptrdiff_t)at[2]), noted()))      \
+    ROW(ad_axpy, , 1, ANY,                                                    \
+        (ad_axpy(at[0], own[0], rev(at[0]), rev(at[0])), noted()))            \
+    ROW(ad_axpy_s, , 3, ANY,                                                  \
+        (ad_axpy_s(at[0], own[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],     \
+                   rev_by(at[0], at[2]), (ptrdiff_t)at[2]), noted()))         \
+    ROW(ad_scale, , 1, ANY,                                                   \
+        (ad_scale(at[0], own[0], rev(at[0]), rev(at[0])), noted()))           \
+    ROW(ad_scale_s, , 3, ANY,                                                 \
+        (ad_scale_s(at[0], own[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],    \
+                    rev_by(at[0], at[2]), (ptrdiff_t)at[2]), noted()))        \
+    ROW(ad_each, _fma, 1, ANY,                                                \
+        (ad_each(ADREV_OP_fma, at[0], rev(at[0]), rev(at[0]), rev(at[0]),     \
+                 rev(at[0])), noted()))                                       \
+    ROW(ad_each, _floor, 1, ANY,                                              \
+        (ad_each(ADREV_OP_floor, at[0], rev(at[0]), NULL, NULL, rev(at[0])),  \
+         noted()))                                                            \
+    ROW(ad_each_s, _add, 5, ANY,                                              \
+        (ad_each_s(ADREV_OP_add, at[0], rev_by(at[0], at[1]),                 \
+                   (ptrdiff_t)at[1], rev_by(at[0], at[2]), (ptrdiff_t)at[2],  \
+                   NULL, (ptrdiff_t)at[3], rev_by(at[0], at[4]),              \
+                   (ptrdiff_t)at[4]), noted()))                               \
+    ROW(ad_each_s, _fma, 5, ANY,                                              \
+        (ad_each_s(ADREV_OP_fma, at[0], rev_by(at[0], at[1]),                 \
+                   (ptrdiff_t)at[1], rev_by(at[0], at[2]), (ptrdiff_t)at[2],  \
+                   rev_by(at[0], at[3]), (ptrdiff_t)at[3],                    \
+                   rev_by(at[0], at[4]), (ptrdiff_t)at[4]), noted()))
+
+#define ROWS_PRODUCTS(ROW)                                                    \
+    ROW(ad_matvec, , 2, ANY,                                                  \
+        (ad_matvec(at[0], at[1], rev2(at[0], at[1]), rev(at[1]), rev(at[0])), \
+         noted()))                                                            \
+    ROW(ad_matvecc, , 2, ANY,                                                 \
+        (ad_matvecc(at[0], at[1], real2(at[0], at[1]), rev(at[1]),            \
+                    rev(at[0])), noted()))                                    \
+    ROW(ad_matvec_s, , 6, ANY,                                                \
+        (ad_matvec_s(at[0], at[1], rev2_by(at[0], at[2], at[1], at[3]),       \
+                     (ptrdiff_t)at[2], (ptrdiff_t)at[3],                      \
+                     rev_by(at[1], at[4]), (ptrdiff_t)at[4],                  \
+                     rev_by(at[0], at[5]), (ptrdiff_t)at[5]), noted()))       \
+    ROW(ad_matmul, , 3, ANY,                                                  \
+        (ad_matmul(at[0], at[1], at[2], rev2(at[0], at[1]),                   \
+                   rev2(at[1], at[2]), rev2(at[0], at[2])), noted()))         \
+    ROW(ad_matmul_s, , 9, ANY,                                                \
+        (ad_matmul_s(at[0], at[1], at[2],                                     \
+                     rev2_by(at[0], at[3], at[1], at[4]),                     \
+                     (ptrdiff_t)at[3], (ptrdiff_t)at[4],                      \
+                     rev2_by(at[1], at[5], at[2], at[6]),                     \
+                     (ptrdiff_t)at[5], (ptrdiff_t)at[6],                      \
+                     rev2_by(at[0], at[7], at[2], at[8]),                     \
+                     (ptrdiff_t)at[7], (ptrdiff_t)at[8]), noted()))           \
+    ROW(ad_trimatvec, , 1, ANY,                                               \
+        (ad_trimatvec(at[0], rev(at[0]),                                      \
+                      at[0] % 2 == 0 ? rev2(at[0] / 2, at[0] - 1)             \
+                                     : rev2(at[0], (at[0] - 1) / 2),          \
+                      rev(at[0]), rev(at[0])), noted()))
+
+/* --- the headers above adrev.h ----------------------------------------------
+ * what their rows need, and the rows                                         */
+
+#if ADREV_FIXED
+#define ROWS_ABOVE(ROW)
+#else
 static void blind(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
@@ -391,20 +616,6 @@ static ad_rev combine(ad_rev a, ad_rev b, void *ctx)
     return ad_rec(ad_add(a, b));
 }
 
-static bool pull(const void *saved, size_t m, const ad_real dy[], size_t n,
-                 ad_real dx[])
-{
-    (void)saved, (void)m, (void)dy, (void)n, (void)dx;
-    return true;
-}
-
-static const ad_external_rule rule = { .name = "rule", .pullback = pull };
-
-static void ignore(const char *text, size_t length, void *user)
-{
-    (void)text, (void)length, (void)user;
-}
-
 // y0 = x0^2 + x1, y1 = x1: recorded once.
 static void two(const ad_rev *x, ad_rev *y, void *ctx)
 {
@@ -412,8 +623,6 @@ static void two(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = ad_rec(ad_add(ad_sqr(x[0]), x[1]));
     y[1] = x[1];
 }
-
-static void *given(size_t n) { return n > 0 ? &wanted : NULL; }
 
 // A new one for each call: functions keep what they have made.
 static ad_fn *new_fn(void)
@@ -427,22 +636,6 @@ static ad_status end_fn(ad_fn *f, ad_status status)
 {
     ad_fn_free(f);
     return status;
-}
-
-/* --- statuses ------------------------------------------------------------- */
-
-// Of a function that returns none: what the tape says; without a tape nobody
-// knows.
-static ad_status noted(void)
-{
-    ad_tape *t = ad_use(NULL);
-    ad_use(t);
-    return t == NULL ? ADREV_ESHAPE : ad_tape_status(t);
-}
-
-static ad_status noted_of(ad_rev y)
-{
-    return isnan(y.v) ? ADREV_ESHAPE : noted();
 }
 
 /* --- structures ----------------------------------------------------------- */
@@ -508,43 +701,6 @@ static ad_status do_pair(int task)
          : task == 1 ? pair_pack(&one, at[0], real(at[0]))
          : task == 2 ? pair_unpack(at[0], real(at[0]), &one)
          : pair_pullback(tape, at[0], rev(at[0]), real(at[0]), &twin, &one);
-}
-
-/* --- longer rows ---------------------------------------------------------- */
-
-static ad_status do_tape_in(void)
-{
-    ad_tape *t = ad_tape_in(plain(at[0], 1), at[0]);
-    ad_tape_free(t);
-    return t == NULL ? ADREV_ESHAPE : ADREV_OK;
-}
-
-static ad_status do_check(void)
-{
-    ad_check_report r = { .room = at[1], .limit = at[2] };
-    r.entry = room_for(at[1], sizeof *r.entry);
-    return ad_check(scalar, given(at[0]), at[0], real(at[0]), &r);
-}
-
-static ad_status do_check_jac(void)
-{
-    ad_check_report r = { .room = at[2], .limit = at[3] };
-    r.entry = room_for(at[2], sizeof *r.entry);
-    wanted = at[1];
-    return ad_check_jac(several, given(at[0]), at[0], real(at[0]), at[1], &r);
-}
-
-static ad_status do_print(void)
-{
-    const ad_check_report r = { .filled = true, .room = at[0],
-                                .checks = at[1], .limit = at[2] };
-    return ad_check_print(&r, ignore, NULL);
-}
-
-static ad_status do_passed(void)
-{
-    ad_check_report r = { .room = at[0], .checks = at[1], .listed = at[2] };
-    return ad_check_passed(&r) ? ADREV_OK : ADREV_ESHAPE;
 }
 
 static ad_status do_record(bool with)
@@ -978,144 +1134,6 @@ static ad_status do_parallelism(void)
     return ADREV_ESHAPE;
 }
 
-/* --- the rows --------------------------------------------------------------
- * name of the function, which of its rows, how many numbers, where it runs,
- * and a call that returns a status                                           */
-
-#define ANY  31u                // all modes
-#define ONCE (1u << NO_TAPE)    // has nothing to do with a tape
-#define ROWS_CORE(ROW)                                                        \
-    ROW(ad_tape_in, , 1, ONCE, do_tape_in())                                  \
-    ROW(ad_tape_reserve, , 2, ANY, ad_tape_reserve(tape, at[0], at[1]))       \
-    ROW(ad_fail, , 1, ANY,                                                    \
-        ad_fail((ad_status)(at[0] % ADREV_STATUS_COUNT), NULL))               \
-    ROW(ad_op_name, , 1, ONCE, (ad_op_name((unsigned)at[0]), ADREV_ESHAPE))   \
-    ROW(ad_op_arity, , 1, ONCE, (ad_op_arity((unsigned)at[0]), ADREV_ESHAPE)) \
-    ROW(ad_op1, , 1, ANY, noted_of(ad_op1((unsigned)at[0], own[0])))          \
-    ROW(ad_op2, , 1, ANY, noted_of(ad_op2((unsigned)at[0], own[0], own[1])))  \
-    ROW(ad_op3, , 1, ANY,                                                     \
-        noted_of(ad_op3((unsigned)at[0], own[0], own[1], own[2])))            \
-    ROW(ad_inputs, , 1, ANY, (ad_inputs(at[0], real(at[0]), rev(at[0])),      \
-                              noted()))                                       \
-    ROW(ad_gradient, , 1, ANY, ad_gradient(tape, own[0], at[0], rev(at[0]),   \
-                                           real(at[0])))                      \
-    ROW(ad_pullback, , 2, ANY,                                                \
-        ad_pullback(tape, at[0], rev(at[0]), real(at[0]), at[1], rev(at[1]),  \
-                    real(at[1])))                                             \
-    ROW(ad_pushforward, , 2, ANY,                                             \
-        ad_pushforward(tape, at[0], rev(at[0]), real(at[0]), at[1],           \
-                       rev(at[1]), real(at[1])))                              \
-    ROW(ad_jacobian, , 2, ANY,                                                \
-        ad_jacobian(tape, at[0], rev(at[0]), at[1], rev(at[1]),               \
-                    real2(at[0], at[1])))                                     \
-    ROW(ad_grad, , 1, ANY,                                                    \
-        ad_grad(scalar, given(at[0]), at[0], real(at[0]), NULL, real(at[0]))) \
-    ROW(ad_jac, , 2, ANY,                                                     \
-        (wanted = at[1], ad_jac(several, given(at[0]), at[0], real(at[0]),    \
-                                at[1], real(at[1]), real2(at[1], at[0]))))    \
-    ROW(ad_external, , 3, ANY,                                                \
-        ad_external(&rule, plain(at[0], 1), at[0], at[1], rev(at[1]), at[2],  \
-                    real(at[2]), rev(at[2])))                                 \
-    ROW(ad_check, , 3, ANY, do_check())                                       \
-    ROW(ad_check_jac, , 4, ANY, do_check_jac())                               \
-    ROW(ad_check_print, , 3, ONCE, do_print())                                \
-    ROW(ad_check_passed, , 3, ONCE, do_passed())                              \
-    ROW(ad_dump_string, , 1, ANY,                                             \
-        (ad_dump_string(tape, at[0], room_for(at[0], 1)), ADREV_OK))          \
-    ROW(ad_explain, , 1, ANY,                                                 \
-        ad_explain(tape, own[1], own[0], at[0],                               \
-                   room_for(at[0], sizeof(ad_term)), &(ad_explanation){ 0 })) \
-    ROW(ad_tape_regions, , 1, ANY,                                            \
-        (ad_tape_regions(tape, at[0], room_for(at[0], sizeof(ad_region))),    \
-         ADREV_ESHAPE))
-
-#define ROWS_SUMS(ROW)                                                        \
-    ROW(ad_sum, , 1, ANY, noted_of(ad_sum(at[0], rev(at[0]))))                \
-    ROW(ad_sum_s, , 2, ANY,                                                   \
-        noted_of(ad_sum_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1])))    \
-    ROW(ad_dot, , 1, ANY, noted_of(ad_dot(at[0], rev(at[0]), rev(at[0]))))    \
-    ROW(ad_dot_s, , 3, ANY,                                                   \
-        noted_of(ad_dot_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],      \
-                          rev_by(at[0], at[2]), (ptrdiff_t)at[2])))           \
-    ROW(ad_dotc, , 1, ANY, noted_of(ad_dotc(at[0], rev(at[0]), real(at[0])))) \
-    ROW(ad_dotc_s, , 3, ANY,                                                  \
-        noted_of(ad_dotc_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],     \
-                           real_by(at[0], at[2]), (ptrdiff_t)at[2])))         \
-    ROW(ad_norm2, , 1, ANY, noted_of(ad_norm2(at[0], rev(at[0]))))            \
-    ROW(ad_norm2_s, , 2, ANY,                                                 \
-        noted_of(ad_norm2_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1])))  \
-    ROW(ad_sqdist, , 1, ANY,                                                  \
-        noted_of(ad_sqdist(at[0], rev(at[0]), rev(at[0]))))                   \
-    ROW(ad_sqdist_s, , 3, ANY,                                                \
-        noted_of(ad_sqdist_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],   \
-                             rev_by(at[0], at[2]), (ptrdiff_t)at[2])))        \
-    ROW(ad_logsumexp, , 1, ANY, noted_of(ad_logsumexp(at[0], rev(at[0]))))    \
-    ROW(ad_logsumexp_s, , 2, ANY,                                             \
-        noted_of(ad_logsumexp_s(at[0], rev_by(at[0], at[1]),                  \
-                                (ptrdiff_t)at[1])))
-
-#define ROWS_EACH(ROW)                                                        \
-    ROW(ad_softmax, , 1, ANY,                                                 \
-        (ad_softmax(at[0], rev(at[0]), rev(at[0])), noted()))                 \
-    ROW(ad_softmax_s, , 3, ANY,                                               \
-        (ad_softmax_s(at[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],          \
-                      rev_by(at[0], at[2]), (ptrdiff_t)at[2]), noted()))      \
-    ROW(ad_axpy, , 1, ANY,                                                    \
-        (ad_axpy(at[0], own[0], rev(at[0]), rev(at[0])), noted()))            \
-    ROW(ad_axpy_s, , 3, ANY,                                                  \
-        (ad_axpy_s(at[0], own[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],     \
-                   rev_by(at[0], at[2]), (ptrdiff_t)at[2]), noted()))         \
-    ROW(ad_scale, , 1, ANY,                                                   \
-        (ad_scale(at[0], own[0], rev(at[0]), rev(at[0])), noted()))           \
-    ROW(ad_scale_s, , 3, ANY,                                                 \
-        (ad_scale_s(at[0], own[0], rev_by(at[0], at[1]), (ptrdiff_t)at[1],    \
-                    rev_by(at[0], at[2]), (ptrdiff_t)at[2]), noted()))        \
-    ROW(ad_each, _fma, 1, ANY,                                                \
-        (ad_each(ADREV_OP_fma, at[0], rev(at[0]), rev(at[0]), rev(at[0]),     \
-                 rev(at[0])), noted()))                                       \
-    ROW(ad_each, _floor, 1, ANY,                                              \
-        (ad_each(ADREV_OP_floor, at[0], rev(at[0]), NULL, NULL, rev(at[0])),  \
-         noted()))                                                            \
-    ROW(ad_each_s, _add, 5, ANY,                                              \
-        (ad_each_s(ADREV_OP_add, at[0], rev_by(at[0], at[1]),                 \
-                   (ptrdiff_t)at[1], rev_by(at[0], at[2]), (ptrdiff_t)at[2],  \
-                   NULL, (ptrdiff_t)at[3], rev_by(at[0], at[4]),              \
-                   (ptrdiff_t)at[4]), noted()))                               \
-    ROW(ad_each_s, _fma, 5, ANY,                                              \
-        (ad_each_s(ADREV_OP_fma, at[0], rev_by(at[0], at[1]),                 \
-                   (ptrdiff_t)at[1], rev_by(at[0], at[2]), (ptrdiff_t)at[2],  \
-                   rev_by(at[0], at[3]), (ptrdiff_t)at[3],                    \
-                   rev_by(at[0], at[4]), (ptrdiff_t)at[4]), noted()))
-
-#define ROWS_PRODUCTS(ROW)                                                    \
-    ROW(ad_matvec, , 2, ANY,                                                  \
-        (ad_matvec(at[0], at[1], rev2(at[0], at[1]), rev(at[1]), rev(at[0])), \
-         noted()))                                                            \
-    ROW(ad_matvecc, , 2, ANY,                                                 \
-        (ad_matvecc(at[0], at[1], real2(at[0], at[1]), rev(at[1]),            \
-                    rev(at[0])), noted()))                                    \
-    ROW(ad_matvec_s, , 6, ANY,                                                \
-        (ad_matvec_s(at[0], at[1], rev2_by(at[0], at[2], at[1], at[3]),       \
-                     (ptrdiff_t)at[2], (ptrdiff_t)at[3],                      \
-                     rev_by(at[1], at[4]), (ptrdiff_t)at[4],                  \
-                     rev_by(at[0], at[5]), (ptrdiff_t)at[5]), noted()))       \
-    ROW(ad_matmul, , 3, ANY,                                                  \
-        (ad_matmul(at[0], at[1], at[2], rev2(at[0], at[1]),                   \
-                   rev2(at[1], at[2]), rev2(at[0], at[2])), noted()))         \
-    ROW(ad_matmul_s, , 9, ANY,                                                \
-        (ad_matmul_s(at[0], at[1], at[2],                                     \
-                     rev2_by(at[0], at[3], at[1], at[4]),                     \
-                     (ptrdiff_t)at[3], (ptrdiff_t)at[4],                      \
-                     rev2_by(at[1], at[5], at[2], at[6]),                     \
-                     (ptrdiff_t)at[5], (ptrdiff_t)at[6],                      \
-                     rev2_by(at[0], at[7], at[2], at[8]),                     \
-                     (ptrdiff_t)at[7], (ptrdiff_t)at[8]), noted()))           \
-    ROW(ad_trimatvec, , 1, ANY,                                               \
-        (ad_trimatvec(at[0], rev(at[0]),                                      \
-                      at[0] % 2 == 0 ? rev2(at[0] / 2, at[0] - 1)             \
-                                     : rev2(at[0], (at[0] - 1) / 2),          \
-                      rev(at[0]), rev(at[0])), noted()))
-
 #define ROWS_BULK(ROW)                                                        \
     ROW(ad_map, , 5, ANY, do_bulk(0))                                         \
     ROW(ad_map_reduce, , 5, ANY, do_bulk(1))                                  \
@@ -1227,10 +1245,14 @@ static ad_status do_parallelism(void)
     ROW(ad_tensor_write_c, , 2, ONCE, do_tensor(3))                           \
     ROW(ad_tensor_compile, , 2, ONCE, do_tensor(4))
 
-#define ROWS(ROW)                                                             \
-    ROWS_CORE(ROW) ROWS_SUMS(ROW) ROWS_EACH(ROW) ROWS_PRODUCTS(ROW)           \
+#define ROWS_ABOVE(ROW)                                                       \
     ROWS_BULK(ROW) ROWS_LOOP(ROW) ROWS_FUNCTION(ROW) ROWS_PARALLEL(ROW)       \
     ROWS_STRUCT(ROW) ROWS_TENSOR(ROW)
+#endif
+
+#define ROWS(ROW)                                                             \
+    ROWS_CORE(ROW) ROWS_SUMS(ROW) ROWS_EACH(ROW) ROWS_PRODUCTS(ROW)           \
+    ROWS_ABOVE(ROW)
 
 #define ROW_FUNCTION(name, which, n, modes, ...)                              \
     static ad_status row_##name##which(void) { return __VA_ARGS__; }
@@ -1279,16 +1301,6 @@ static void say_call(void)
     printf(") %s: ", mode_names[now]);
 }
 
-static void trace(void *user, const ad_operation *o)
-{
-    (void)user, (void)o;
-}
-
-static void trace_array(void *user, const ad_array_operation *o)
-{
-    (void)user, (void)o;
-}
-
 static ad_status answer;
 
 // Whose status compilers let a program drop, since it stays on the tape.
@@ -1320,6 +1332,34 @@ static void make_call(void)
     call_it();
 }
 
+/* --- tapes that grow, and recorded functions ------------------------------ */
+
+#if ADREV_FIXED
+static ad_tape *growing_tape(void) { return NULL; }
+
+static void call_recorded(void) {}
+
+static void check_limits(void) {}
+#else
+static void trace(void *user, const ad_operation *o)
+{
+    (void)user, (void)o;
+}
+
+static void trace_array(void *user, const ad_array_operation *o)
+{
+    (void)user, (void)o;
+}
+
+static ad_tape *growing_tape(void)
+{
+    static const ad_hooks hooks = { .trace = trace, .array = trace_array };
+    ad_tape *t = ad_tape_new();
+    if (now == TRACED)
+        ad_tape_hooks(t, &hooks);
+    return t;
+}
+
 static void make_recorded(const ad_rev *x, ad_rev *y, void *ctx)
 {
     (void)ctx;
@@ -1331,25 +1371,57 @@ static void make_recorded(const ad_rev *x, ad_rev *y, void *ctx)
     y[0] = x[0];
 }
 
+static void call_recorded(void)
+{
+    static const ad_fn_options once = { .once = true };
+    static const ad_real x[64] = { 0 };
+    ad_fn *f = NULL;
+    ad_ignore(ad_fn_record_with(&f, &once, make_recorded, NULL, 64, x, 1));
+    ad_fn_free(f);
+}
+
+// More operands than 32 bits count, as the hook is told of them.
+static void many_operands(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const ad_hooks *hooks = &adx_now.tape->hooks;
+    const ad_array_operation o = {
+        .kind = ADREV_ARRAY_sum, .results = 1,
+        .arg = { { .x = x, .rows = 1, .cols = *(const size_t *)ctx } }
+    };
+    hooks->array(hooks->user, &o);
+    y[0] = x[0];
+}
+
+static void check_limits(void)
+{
+    const size_t n[] = { ADX_FROM_INPUT, ((size_t)1 << 32) + 3, SIZE_MAX };
+    const ad_real x[1] = { 1 };
+    for (size_t i = 0; i < sizeof n / sizeof *n; i++) {
+        size_t many = n[i];
+        ad_fn *f = NULL;
+        bytes_taken = 0;
+        ad_status s = ad_fn_record(&f, many_operands, &many, 1, x, 1);
+        CHECK(s == ADREV_ELIMIT, "%#zx operands: %s", many, ad_message(s));
+        s = ad_fn_record(&f, several, NULL, 1, x, many);
+        CHECK(s == ADREV_ELIMIT, "%#zx results: %s", many, ad_message(s));
+    }
+}
+#endif
+
+/* --- modes ---------------------------------------------------------------- */
+
 static ad_status run_mode(void)
 {
     static _Alignas(16) char buffer[1 << 16];
-    static const ad_hooks hooks = { .trace = trace, .array = trace_array };
-    static const ad_real x[64] = { 0 };
     answer = ADREV_ENOMEM;
     tape = NULL;
     if (now == RECORDED) {
-        static const ad_fn_options once = { .once = true };
-        ad_fn *f = NULL;
-        ad_ignore(ad_fn_record_with(&f, &once, make_recorded, NULL, 64, x, 1));
-        ad_fn_free(f);
+        call_recorded();
         return answer;
     }
     if (now != NO_TAPE)
         tape = now == FIXED ? ad_tape_in(buffer, sizeof buffer)
-                            : ad_tape_new();
-    if (now == TRACED)
-        ad_tape_hooks(tape, &hooks);
+                            : growing_tape();
     ad_use(tape);
     make_call();
     ad_tape_free(tape);
@@ -1386,6 +1458,8 @@ static void try_call(void)
     const adx_context none = adx_now;
     if (sigsetjmp(next_call, 1) == 0)
         check_call();
+    else if (ADREV_FIXED)
+        ad_use(NULL);
     else
         adx_now = none;
 }
@@ -1405,7 +1479,7 @@ static bool is_left_out(const row *r, size_t m, size_t i)
     enum { TURNS = ONE_IN(2 * MODES) };
     return r->modes == ANY && i >= ENDS
         && (i + (size_t)(r - rows)) % TURNS != m % TURNS
-        && !(wraps(i) && (m == GROWING || m == RECORDED));
+        && !(wraps(i) && (m == ON_A_TAPE || m == RECORDED));
 }
 
 // From call number `begin` on; the numbers of the calls go over all of them.
@@ -1455,35 +1529,6 @@ static void run_children(const row *only)
             printf("call %zu: a child has died (%d)\n", shared->next - 1,
                    status);
         }
-    }
-}
-
-/* --- limits of recorded functions ------------------------------------------ */
-
-// More operands than 32 bits count, as the hook is told of them.
-static void many_operands(const ad_rev *x, ad_rev *y, void *ctx)
-{
-    const ad_hooks *hooks = &adx_now.tape->hooks;
-    const ad_array_operation o = {
-        .kind = ADREV_ARRAY_sum, .results = 1,
-        .arg = { { .x = x, .rows = 1, .cols = *(const size_t *)ctx } }
-    };
-    hooks->array(hooks->user, &o);
-    y[0] = x[0];
-}
-
-static void check_limits(void)
-{
-    const size_t n[] = { ADX_FROM_INPUT, ((size_t)1 << 32) + 3, SIZE_MAX };
-    const ad_real x[1] = { 1 };
-    for (size_t i = 0; i < sizeof n / sizeof *n; i++) {
-        size_t many = n[i];
-        ad_fn *f = NULL;
-        bytes_taken = 0;
-        ad_status s = ad_fn_record(&f, many_operands, &many, 1, x, 1);
-        CHECK(s == ADREV_ELIMIT, "%#zx operands: %s", many, ad_message(s));
-        s = ad_fn_record(&f, several, NULL, 1, x, many);
-        CHECK(s == ADREV_ELIMIT, "%#zx results: %s", many, ad_message(s));
     }
 }
 
