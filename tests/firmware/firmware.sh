@@ -6,8 +6,8 @@
 # build in fixed memory has no use for.
 #
 # Two targets and two programs; with -DMORE=1 all of them, and with -DTABLE=1 the
-# lines of docs/small-machines.md, too; with -DTAPES=1 only those of the tape, as
-# one line for each target. -DPICOLIBC=1 is for ARM, which has newlib otherwise.
+# lines of docs/small-machines.md, too; with -DTAPES=1 the tape, array statements
+# and some C code, and one line for each target. -DPICOLIBC=1 is for ARM, which has newlib otherwise.
 # -DPROGRAM=NAME and -DTARGET=NAME choose one of them, -DVARIANTS=NAME,NAME some
 # of a program's variants:
 #     sh tests/firmware/firmware.sh gcc "-DMORE=1 -DTABLE=1 -DPROGRAM=attitude
@@ -216,7 +216,7 @@ measure() {
     count=$(instructions "$dir/trace")
     rm -f "$dir/trace"
     if [ $tapes = 1 ]; then
-        [ "$2" = PLAIN ] || "$prefix-size" "$elf" | awk -v count="$count" \
+        "$prefix-size" "$elf" | awk -v count="$count" \
             'NR == 2 { printf " %d, %d |", $1, count }'
         return
     fi
@@ -226,15 +226,13 @@ measure() {
             printf "| %s | %d | %d | %d | %d |\n", row, $1, $2 + $3, stack, count }'
 }
 
-# C code where all variants run: its writer takes long to compile.
+# C code where all variants run, and of two programs where the tape does: its
+# writer takes long to compile.
 variants_of() {
-    if [ $tapes = 1 ]; then     # the plain program: what symbols it has
-        [ $number = double ] || echo PLAIN
-        echo TAPE
-        return
-    fi
     code=
-    [ $more = 0 ] || code=CODE
+    case $more$tapes$1 in
+        10* | 11quaternion | 11formulas) code=CODE ;;
+    esac
     case $1 in
         network) echo PLAIN HAND TAPE ARRAYS ;;
         quaternion) echo PLAIN TAPE $code ;;
@@ -266,7 +264,10 @@ if [ $more = 1 ]; then
     # On AVR double has 32 bits.
     [ "$arm_library-$number" != nano-float ] || targets="$targets AVR"
 fi
-[ $tapes = 0 ] || programs="rosenbrock quaternion kalman network"
+if [ $tapes = 1 ]; then
+    programs="rosenbrock quaternion kalman network formulas"
+    some_variants=${some_variants:-,TAPE,ARRAYS,CODE,FORMULAS,}
+fi
 programs=${one_program:-$programs}
 targets=${one_target:-$targets}
 gcc "$here/compare.c" $define -o "$dir/compare" -lm || exit 1
@@ -325,7 +326,9 @@ for name_of_target in $targets; do
             check "$what: results" "$dir/compare" "$(ulps_of $program)" \
                 "$dir/$program.$variant.host" "$elf.out"
             [ $number = double ] || check "$what: symbols" no_strangers "$program"
-            [ $table = 0 ] || measure "$program" "$variant" >> "$dir/table"
+            case $table$tapes$variant in
+                10* | 11TAPE) measure "$program" "$variant" >> "$dir/table" ;;
+            esac
             [ "$name_of_target-$variant" = AVR-TAPE ] || continue
             # There double has 32 bits as well: the same results.
             check "$what: build in double" build "$program" "$variant" -DDOUBLE

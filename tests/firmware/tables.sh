@@ -30,8 +30,8 @@ awk -v cc="$1" -v here="$here" -v dir="$dir" -v more="$4" '{
 END
 {
     echo "| board | C library | level | number | flash, instructions: rosenbrock" \
-         "| quaternion | kalman | network |"
-    echo "|---|---|---|---|---|---|---|---|"
+         "| quaternion | kalman | network | formulas |"
+    echo "|---|---|---|---|---|---|---|---|---|"
     cat "$dir"/[2-8]/table
     grep -hv '^|' "$dir"/[1-8].log
 } >&2
