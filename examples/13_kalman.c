@@ -11,7 +11,7 @@
  * Shows    ad_fn_record, ad_fn_write_c with float
  * Needs    05
  * Prints   predict: 9 operations, at most 2 kB of C with its Jacobian
- *          sight: 8 operations, at most 2 kB of C with its Jacobian
+ *          sight: 8 operations, at most 3 kB of C with its Jacobian
  *
  * Exits with 0, or 3 no function, 5 output.
  *
@@ -52,13 +52,15 @@ static void put(const char *text, size_t length, void *user)
     fwrite(text, 1, length, user);          // errors: when it is closed
 }
 
-// Value and Jacobian of a function, appended to the header.
+// Functions for the value, and for value and Jacobian together, appended to the
+// header.
 static void write_model(FILE *header, const char *name, ad_vector_fn *f,
                         size_t results)
 {
     const double at[6] = { 0.5, 0.2, 0.3, 1, 4, 3 };
-    const ad_c_options options = { .name = name, .single = true, .functions =
-                                   ADREV_C_VALUE | ADREV_C_JACOBIAN };
+    const ad_c_options options = { .name = name, .single = true,
+                                   .functions = ADREV_C_VALUE
+                                              | ADREV_C_LINEARIZE };
     ad_fn *fn = NULL;
     size_t bytes = 0;
     ad_status s = ad_fn_record(&fn, f, NULL, 6, at, results);

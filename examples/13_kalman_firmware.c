@@ -34,11 +34,9 @@ static const float seen_sigma[2] = { 0.3f, 0.02f };     // distance, bearing
 static void predicted(filter *f, const float u[2])
 {
     float in[IN] = { f->x[0], f->x[1], f->x[2], f->x[3], u[0], u[1] };
-    float J[N * IN], FP[N][N], work[predict_jacobian_WORK];
-    float value_work[predict_value_WORK];
+    float J[N * IN], FP[N][N], work[predict_linearize_WORK];
 
-    predict_value(in, f->x, value_work);
-    predict_jacobian(in, J, work);
+    predict_linearize(in, f->x, J, work);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) {
             FP[i][j] = 0;
@@ -64,11 +62,10 @@ static void corrected(filter *f, const float beacon[2], const float seen[2])
         float in[IN] = { f->x[0], f->x[1], f->x[2], f->x[3],
                          beacon[0], beacon[1] };
         float y[2], J[2 * IN], PH[N], S = seen_sigma[m] * seen_sigma[m];
-        float value_work[sight_value_WORK], work[sight_jacobian_WORK];
+        float work[sight_linearize_WORK];
         const float *H = J + m * IN;
 
-        sight_value(in, y, value_work);
-        sight_jacobian(in, J, work);
+        sight_linearize(in, y, J, work);
         for (int i = 0; i < N; i++) {
             PH[i] = 0;
             for (int j = 0; j < N; j++)
