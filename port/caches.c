@@ -240,7 +240,7 @@ static unsigned asked(const node *n, const pair *p, int depth)
     return compares ? EQUAL : n->kind == BinaryOperator ? NEAR : 0;
 }
 
-static unsigned question(const node *condition, const pair *p)
+static unsigned what_is_asked(const node *condition, const pair *p)
 {
     unsigned bits = asked(condition, p, MOST_DEPTH);
     return (bits & (UP | DOWN)) == (UP | DOWN) ? bits | EQUAL : bits;
@@ -337,7 +337,7 @@ static bool goes_on(const node *n, const node *store, const pair *p)
 // two is computed anew.
 static bool loop_uses_again(const node *loop, const node *store, const pair *p)
 {
-    return (question(condition_of(loop), p) & EQUAL)
+    return (what_is_asked(condition_of(loop), p) & EQUAL)
         && !goes_on(loop, store, p);
 }
 
@@ -368,17 +368,41 @@ static bool returns_near(const node *choice, const node *store, const pair *p)
     return false;
 }
 
+// Of the two it asks how far they are from each other: fabs(x - last) > eps.
+static bool asks_distance(const node *n, const pair *p)
+{
+    if (n->kind == CallExpr && is_number(n) && call_library(n).name != NULL
+        && is(text_of(call_library(n).name), "abs")
+        && names_both(n, p, MOST_DEPTH))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (asks_distance(n->kid[i], p))
+            return true;
+    return false;
+}
+
+// A result for all numbers that are near the kept one; no iteration, in which one
+// of the two is computed anew.
+static bool keeps_near(const node *choice, const node *store, const pair *p,
+                       bool within)
+{
+    return (within || continues(choice)) && asks_distance(choice->kid[0], p)
+        && !goes_on(p->in, store, p);
+}
+
 // `store` is where fresh is copied to kept.
 static bool uses_again(const node *choice, const node *store, const pair *p)
 {
-    const unsigned what = question(choice->kid[0], p);
+    const unsigned what = what_is_asked(choice->kid[0], p);
     const where kept_in = place_of((node *)p->kept);
     const bool within = inside(store, choice);
     if (kept_in == IN_STATIC)
         return what & (NEAR | EQUAL);
     if (!(what & EQUAL))
-        return (what & NEAR) && kept_in == IN_MEMORY && !within
-            && returns_near(choice, store, p);
+        return (what & NEAR)
+            && (keeps_near(choice, store, p, within)
+                || (kept_in == IN_MEMORY && !within
+                    && returns_near(choice, store, p)));
     if (kept_in == IN_MEMORY)
         return within || !any_leaves(choice, p);
     return within ? !any_leaves(choice, p) : continues(choice);

@@ -10,9 +10,11 @@
 
 bool one_of(text o, const char *list)
 {
-    const char *s = strstr(list, text_copy(o));
-    return s != NULL && (s == list || s[-1] == ' ')
-        && (s[o.n] == ' ' || s[o.n] == 0);
+    const char *word = text_copy(o), *s = list;
+    for (; o.n && (s = strstr(s, word)) != NULL; s++)
+        if ((s == list || s[-1] == ' ') && (s[o.n] == ' ' || s[o.n] == 0))
+            return true;
+    return false;
 }
 
 ty *result_of(ty *f, node *call)
@@ -236,12 +238,19 @@ static bool reads(text name)
         || is(name, "getc") || is(name, "read");
 }
 
+static bool compares_texts(text name)
+{
+    return one_of(name, "strcmp strncmp strcoll strcasecmp strncasecmp memcmp "
+                  "strstr strspn strcspn");
+}
+
 // A function that is not seen must not get anything that varies.
 ty *see_unseen(node *call, ty **arg, int n)
 {
     const function *f = function_called(call);
     const int named = prints_only(f) ? f->type->pars : n;
     flow_reads |= reads(callee_name(call));
+    flow_compares_texts |= compares_texts(callee_name(call));
     for (int i = 0; i < n; i++)
         if (i < named)
             put_off(UNSEEN, call, arg[i], NULL, NULL);

@@ -26,11 +26,6 @@
 
 enum { MOST_FLAGS = 3 };        // variables that the answer goes through
 
-typedef struct question {
-    node *a, *b;                // without parentheses and casts
-    const function *in;
-} question;
-
 bool equal_allowed(const function *f)
 {
     for (int i = 0; f != NULL && i < opt.equals; i++)
@@ -39,7 +34,7 @@ bool equal_allowed(const function *f)
     return false;
 }
 
-/* --- which questions ------------------------------------------------------ */
+/* --- numbers that are compared -------------------------------------------- */
 
 // x and floor(x): x is a whole number.
 static bool is_rounded(const node *n, const node *x)
@@ -58,30 +53,107 @@ static bool is_sum_with(const node *sum, const node *a)
             || (is(sum->opcode, "+") && same_code(base_node(sum->kid[1]), a)));
 }
 
-static bool varies(const node *n)
+bool varies(const node *n)
 {
     return is_number(n) && n->ty != NULL && holds_varied(n->ty);
 }
 
-bool is_zero(node *n)
+/* --- what is compared with a constant --------------------------------------
+ * `a - b == 0` and `a/b == 1` ask whether a and b are equal; so does a variable
+ * that is such a difference, or a parameter that gets one.                   */
+
+static bool is_literal(node *n, const char *spelled)
 {
     n = base_node(n);
+    if (n->kind == UnaryOperator && is(n->opcode, "-"))
+        n = base_node(n->kid[0]);
     return (n->kind == IntegerLiteral || n->kind == FloatingLiteral)
-        && one_of(n->value, "0 0.0 0.");
+        && one_of(n->value, spelled);
 }
 
-// a - b, or a variable that begins as that.
-static const node *difference(node *n)
+bool is_zero(node *n) { return is_literal(n, "0 0.0 0."); }
+
+// What makes of two equal numbers what `constant` is; nothing: another constant.
+static text operator_to(node *constant)
 {
-    n = base_node(n);
-    const node *d = local_variable(n);
-    if (d != NULL && d->init && d->kids)
-        n = base_node(d->kid[0]);
-    return n->kind == BinaryOperator && is(n->opcode, "-") ? n : NULL;
+    return is_zero(constant) ? T("-")
+         : is_literal(constant, "1 1.0 1.") ? T("/") : (text){ NULL, 0 };
 }
+
+static bool is_made_by(const node *n, text op)
+{
+    return n->kind == BinaryOperator && same(n->opcode, op);
+}
+
+static bool is_name(const node *n)
+{
+    return n->kind == DeclRefExpr || n->kind == MemberExpr;
+}
+
+// A store at `at`: of a difference, or, after `d = a`, of `d -= b`.
+static const node *made_here(const node *n, const node *at, text op)
+{
+    if (!is_store(n) || n->kids < 2 || !same_code(base_node(n->kid[0]), at))
+        return NULL;
+    node *from = base_node(n->kid[1]);
+    if (is(n->opcode, "="))
+        return is_made_by(from, op) ? from : NULL;
+    return n->opcode.n == 2 && n->opcode.at[0] == op.at[0]
+        && (is_name(from) || from->kind == ArraySubscriptExpr)
+        && local_variable(at) != NULL ? n : NULL;
+}
+
+static const node *made_in(const node *n, const node *at, text op)
+{
+    const node *of = made_here(n, at, op);
+    for (int i = 0; i < n->kids && of == NULL; i++)
+        of = made_in(n->kid[i], at, op);
+    return of;
+}
+
+// What some call of f has as argument i.
+static const node *passed(const node *n, const function *f, int i, text op)
+{
+    const node *of = NULL;
+    if (n->kind == CallExpr && same(callee_name(n), f->name) && i + 1 < n->kids
+        && is_made_by(base_node(n->kid[i + 1]), op))
+        return base_node(n->kid[i + 1]);
+    for (int k = 0; k < n->kids && of == NULL; k++)
+        of = passed(n->kid[k], f, i, op);
+    return of;
+}
+
+int parameter_index(const function *f, const node *n)
+{
+    int at = 0;
+    for (int i = 0; n->kind == DeclRefExpr && i < f->decl->kids; i++)
+        if (f->decl->kid[i]->kind == ParmVarDecl) {
+            if (f->decl->kid[i]->id == n->ref)
+                return at;
+            at++;
+        }
+    return -1;
+}
+
+const node *two_in(node *n, node *constant, const function *in)
+{
+    const text op = operator_to(constant);
+    n = base_node(n);
+    if (op.n == 0 || is_made_by(n, op))
+        return op.n ? n : NULL;
+    const node *d = local_variable(n);
+    const int parameter = parameter_index(in, n);
+    if (d != NULL && d->init && d->kids && is_made_by(base_node(d->kid[0]), op))
+        return base_node(d->kid[0]);
+    return !is_name(n) ? NULL
+         : parameter >= 0 ? passed(tree, in, parameter, op)
+         : made_in(in->body, n, op);
+}
+
+/* --- which questions ------------------------------------------------------ */
 
 // Two numbers that are compared, as operands.
-static bool are_compared(const node *n, node **a, node **b)
+static bool are_compared(const node *n, const function *in, node **a, node **b)
 {
     if (n->kind == CallExpr && n->kids == 3 && call_library(n).kind == L_VALUE
         && is(text_of(call_library(n).why), "islessgreater")) {
@@ -90,24 +162,31 @@ static bool are_compared(const node *n, node **a, node **b)
     }
     if (n->kind != BinaryOperator || !one_of(n->opcode, "== !="))
         return false;
-    const int zero = is_zero(n->kid[0]) ? 0 : 1;
-    const node *of = is_zero(n->kid[zero]) ? difference(n->kid[1 - zero]) : n;
+    const int constant = operator_to(n->kid[0]).n ? 0 : 1;
+    const node *of = operator_to(n->kid[constant]).n
+        ? two_in(n->kid[1 - constant], n->kid[constant], in) : n;
     if (of == NULL)
         return false;
     *a = of->kid[0], *b = of->kid[1];
     return true;
 }
 
-static bool asks(const node *n, question *q)
+// Neither is made of the other one alone.
+bool are_apart(const question *q)
 {
-    node *a, *b;
-    if (!are_compared(n, &a, &b) || !varies(a) || !varies(b))
-        return false;
-    q->a = base_node(a);
-    q->b = base_node(b);
     return !(same_code(q->a, q->b) && !has_effect(q->a))
         && !is_rounded(q->a, q->b) && !is_rounded(q->b, q->a)
         && !is_sum_with(q->a, q->b) && !is_sum_with(q->b, q->a);
+}
+
+static bool asks(const node *n, question *q)
+{
+    node *a, *b;
+    if (!are_compared(n, q->in, &a, &b) || !varies(a) || !varies(b))
+        return false;
+    q->a = base_node(a);
+    q->b = base_node(b);
+    return are_apart(q);
 }
 
 /* --- parts of a function -------------------------------------------------- */
@@ -144,12 +223,19 @@ static bool is_told(node *argument)
         || base_node(argument)->kind == PredefinedExpr;
 }
 
+// A function of numbers, which does nothing but compute.
+static bool computes(const node *call)
+{
+    const library_kind what = call_library(call).kind;
+    return what == L_OPERATION || what == L_VALUE;
+}
+
 // What a function does whose source is not seen: it prints, or ends the program.
 static bool only_tells(const node *n)
 {
     if (is_store(n) || is_jump(n))
         return false;
-    if (n->kind == CallExpr) {
+    if (n->kind == CallExpr && !computes(n)) {
         const function *f = function_called(n);
         const library l = call_library(n);
         if (f == NULL || f->body != NULL
@@ -167,7 +253,8 @@ static bool only_tells(const node *n)
 
 static bool stores_numbers(const node *n)
 {
-    if (n->kind == CallExpr || (is_store(n) && is_number(n->kid[0])))
+    if ((n->kind == CallExpr && !computes(n))
+        || (is_store(n) && is_number(n->kid[0])))
         return true;
     for (int i = 0; i < n->kids; i++)
         if (stores_numbers(n->kid[i]))
@@ -230,6 +317,18 @@ static bool declares(const node *d, const question *q)
                                   || node_by_id(q->b->ref) == d);
 }
 
+static bool only_steps(const node *n, const question *q, int *steps);
+
+// What a `for` begins with is done once.
+static bool turns_only_step(const node *loop, const question *q)
+{
+    int steps = 0;
+    for (int i = loop->kind == ForStmt; i < loop->kids; i++)
+        if (!only_steps(loop->kid[i], q, &steps))
+            return false;
+    return steps > 0;
+}
+
 // Counts the steps; false: one of the two gets a value from elsewhere.
 static bool only_steps(const node *n, const question *q, int *steps)
 {
@@ -270,12 +369,11 @@ static bool leaves(const node *choice)
 static bool ends_loop(const node *choice, const question *q)
 {
     const node *loop = left_by_break(choice);
-    int steps = 0;
     return (is_loop(choice) || (choice->kind == IfStmt && leaves(choice)))
         && loop != NULL && is_loop(loop)
         && left_by_break(loop->parent)->kind == FunctionDecl
         && local_variable(q->a) && local_variable(q->b) && !is_open(q->in->body, q)
-        && only_steps(loop, q, &steps) && steps > 0;
+        && turns_only_step(loop, q);
 }
 
 /* --- functions that compare -------------------------------------------------
@@ -306,7 +404,7 @@ static bool is_order_of(const node *name)
     for (name = n, n = n->parent; n->kind == ParenExpr; n = n->parent)
         name = n;
     return n->kind == BinaryOperator && one_of(n->opcode, "< > <= >=")
-        && is_zero(n->kid[n->kid[0] == name]);
+        && is_literal(n->kid[n->kid[0] == name], "0");
 }
 
 static bool only_order_asked(const node *n, const function *f)
@@ -389,23 +487,31 @@ static bool is_harmless(const node *answer, const question *q, int flags)
 
 /* --- all of it ------------------------------------------------------------ */
 
+bool equal_harmless(const node *answer, const question *q)
+{
+    return is_harmless(answer, q, MOST_FLAGS) || only_orders(q);
+}
+
+void refuse_equal(const node *answer, const question *q)
+{
+    buffer b = { 0 };
+    putf(&b, "compute the same in either case; or, if no derivative is lost "
+         "where they are equal: --equal %.*s", (int)q->in->name.n, q->in->name.at);
+    refuse(answer, b.at, "two numbers that depend on inputs are compared: where "
+           "they are equal, derivatives may be lost");
+}
+
 static void look_at(node *n, const function *f)
 {
     question q = { .in = f };
-    const bool may_lose = asks(n, &q) && !is_harmless(n, &q, MOST_FLAGS)
-        && !only_orders(&q);
+    const bool may_lose = asks(n, &q) && !equal_harmless(n, &q);
     if (may_lose && n->kind == BinaryOperator && base_node(n->kid[0]) == q.a
         && base_node(n->kid[1]) == q.b && may_be_copies(q.a, q.b, f)) {
         n->asks_same = 1;
         note(n, "the tape fails where the two are equal and none is a copy of the "
              "other, unless --equal %.*s", (int)f->name.n, f->name.at);
-    } else if (may_lose) {
-        buffer b = { 0 };
-        putf(&b, "compute the same in either case; or, if no derivative is lost "
-             "where they are equal: --equal %.*s", (int)f->name.n, f->name.at);
-        refuse(n, b.at, "two numbers that depend on inputs are compared: where "
-               "they are equal, derivatives may be lost");
-    }
+    } else if (may_lose)
+        refuse_equal(n, &q);
     for (int i = 0; i < n->kids; i++)
         look_at(n->kid[i], f);
 }
@@ -418,9 +524,9 @@ void equal_check(void)
 }
 
 // Where a check finds that a derivative is lost, one of these may hide it.
-static void print_questions(const node *n)
+static void print_questions(const node *n, const function *f)
 {
-    question q = { NULL, NULL, NULL };
+    question q = { .in = f };
     if (asks(n, &q)) {
         const span s = span_of(n);
         const text t = slice(s);
@@ -430,12 +536,12 @@ static void print_questions(const node *n)
                file_at(s.file)->path, line, col, (int)t.n, t.at);
     }
     for (int i = 0; i < n->kids; i++)
-        print_questions(n->kid[i]);
+        print_questions(n->kid[i], f);
 }
 
 void questions_print(void)
 {
     for (const function *f = functions; f != NULL; f = f->next)
         if (f->reached && f->body != NULL)
-            print_questions(f->body);
+            print_questions(f->body, f);
 }

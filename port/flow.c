@@ -871,6 +871,7 @@ bool flow_run(void)
     laters_check();
     caches_check();
     equal_check();
+    orders_check();
     globals_check();
     return true;
 }

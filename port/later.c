@@ -12,7 +12,7 @@
 #include <string.h>
 
 function *flow_in;
-bool flow_reads;
+bool flow_reads, flow_compares_texts;
 
 typedef struct later {
     later_kind kind;
@@ -389,6 +389,12 @@ static const node *shared_numbers(void)
     return NULL;
 }
 
+static bool makes_text(const node *call)
+{
+    const text name = callee_name(call);
+    return find(name, "sprintf") < name.n || find(name, "snprintf") < name.n;
+}
+
 void laters_check(void)
 {
     for (size_t i = 0; i < later_count; i++)
@@ -400,6 +406,10 @@ void laters_check(void)
             if (flow_reads && holds(l->type, or_varied))
                 refuse(l->at, l->proposal, "%s: numbers are written, and numbers "
                        "are read, perhaps the same ones", l->why);
+            else if (flow_compares_texts && makes_text(l->at)
+                     && holds(l->type, or_varied))
+                refuse(l->at, "compare numbers", "%s: a text is made of numbers, and "
+                       "texts are compared, perhaps this one", l->why);
         } else if (l->kind == TOLD) {
             const node *d = shared_numbers();
             if (d != NULL && holds(l->type, or_varied))

@@ -22,6 +22,7 @@
  *   caches       comparisons that ask whether a result may be used again
  *   copies       comparisons of which one number may be a copy of the other
  *   equal        questions whether two numbers are equal
+ *   orders       orders that together ask the same
  *   globals      data at file scope, which other code may see
  *   inputs       which numbers are inputs and outputs
  *   calls        what flows in calls of functions that are not looked at
@@ -466,6 +467,12 @@ typedef struct setting {
     bool used;
 } setting;
 
+// Whether two numbers are equal.
+typedef struct question {
+    node *a, *b;                // without parentheses and casts
+    const function *in;
+} question;
+
 typedef struct options {
     setting *set;
     int sets;
@@ -575,10 +582,19 @@ bool data_changes(const node *d);       // static ones
 void globals_check(void);
 void caches_check(void);                // of results that are used again
 void equal_check(void);                 // of numbers that are compared
+void orders_check(void);
 bool may_be_copies(const node *a, const node *b, const function *f);
 bool equal_allowed(const function *f);  // the user says that this is meant
+bool varies(const node *n);             // a number that depends on inputs
+int parameter_index(const function *f, const node *n);  // of a name; or -1
+// The operation whose operands are equal where n is 0, or 1; NULL: there is none.
+const node *two_in(node *n, node *constant, const function *in);
+bool are_apart(const question *q);
+bool equal_harmless(const node *answer, const question *q);
+void refuse_equal(const node *answer, const question *q);
 void questions_print(void);             // comparisons of numbers, for a check
 extern bool flow_reads;                 // numbers are read from a file
+extern bool flow_compares_texts;
 
 /* === writing ============================================================== */
 

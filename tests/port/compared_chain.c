@@ -15,5 +15,5 @@ double compared_chain(const double *x)
     if (x[0] == x[0] && x[1] != x[1] + 1)
         r *= 2;
     r += ((x[0] > x[1]) > 0) * x[0];
-    return r - ((x[0] < x[1]) - (x[0] > x[1])) * x[1];
+    return r - ((x[0] < x[1]) - (x[1] > 1)) * x[1];
 }

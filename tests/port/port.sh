@@ -566,6 +566,14 @@ equal_inputs() {
     set -- "$port" "$out/equal.c" --function mean --with a --with b
     works "two inputs are compared" 1 "$@" -o "$out/none.h"
     works "--equal" 0 "$@" --equal mean -o "$out/equal_ad.h"
+    printf '%s\n' '#include <math.h>' 'static double at, sine;' \
+        'double beside(const double *x) { double s = x[0] == x[1] ? 0 : x[0] - x[1];' \
+        'at = -7; for (int i = 0; i < 2; i++) {' \
+        'if (fabs(x[i] - at) > 1e-12) { at = x[i]; sine = sin(x[i]); }' \
+        's += (i + 1) * sine; } return s; }' > "$out/beside_equal.c"
+    works "--equal beside a cache" 1 "$port" "$out/beside_equal.c" --function beside \
+        --with x:2 --equal beside -o "$out/none.h"
+    works "the cache is refused" 0 grep -q 'c:5:.* kept from before' "$out/said_before"
 }
 
 # Global data, where all files are given: one that is not read may use them, and

@@ -13,8 +13,11 @@
 // function: refused_equal_state
 // function: refused_equal_jump
 // function: refused_equal_sum
+// function: refused_equal_copy
+// function: refused_equal_secant
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 double refused_equal_walk(const double *x)
 {
@@ -345,4 +348,45 @@ double refused_equal_sum(const double *x)
     if (a == floor(b)) // refused: derivatives may be lost
         return 0;
     return (b - a) / log(b / a) * (a - floor(b));
+}
+
+// A flag that is set by way of a text.
+static double equal_told(double a, double b)
+{
+    int k = 0;
+    if (a == b) // refused: derivatives may be lost
+        sscanf("1", "%d", &k);
+    return k ? a : (a - b) / log(a / b);
+}
+
+// A loop that looks for a copy.
+double refused_equal_copy(const double *x)
+{
+    const double y[3] = { sin(x[0]), sin(x[1]), sin(x[2]) };
+    double s = equal_told(x[0], x[1]);
+    for (int i = 0; i < 3; i++) {
+        int j = 0;
+        while (x[j] != x[i]) // refused: derivatives may be lost
+            j++;
+        s += (i + 1) * y[j];
+    }
+    return s;
+}
+
+static double equal_cube(double p, double t) { return t * t * t - p; }
+
+// A root, by a function that is not looked at.
+double refused_equal_secant(const double *x)
+{
+    double t0 = 0.2, t1 = 2, f0 = equal_cube(x[0], t0), f1 = equal_cube(x[0], t1);
+    for (int i = 0; i < 40; i++) {
+        if (f1 == f0) // refused: derivatives may be lost
+            break;
+        const double t2 = t1 - f1 * (t1 - t0) / (f1 - f0);
+        t0 = t1;
+        f0 = f1;
+        t1 = t2;
+        f1 = equal_cube(x[0], t2);
+    }
+    return t1 * x[1];
 }
