@@ -127,7 +127,7 @@ static const char driver_main[] =
 "    finding = argc > 3 ? argv[3] : \"\";\n"
 "    port_whole = argc > 4 ? atoi(argv[4]) : 4;\n"
 "    port_asked = argc > 5 ? atoi(argv[5]) : 0;\n"
-"    srand(argc > 2 ? (unsigned)atoi(argv[2]) : 1);\n"
+"    srand((unsigned)(seed = argc > 2 ? (size_t)atoi(argv[2]) : 1));\n"
 "    for (int p = 1; p <= points; p++) {\n"
 "        for (size_t i = 0; i < MOST; i++)\n"
 "            x[i] = (p % 2 ? 0.2 : -1.0) + 1.6 * rand() / RAND_MAX;\n"

@@ -688,9 +688,8 @@ static form write(buffer *b, node *n, bool apart)
     case PredefinedExpr:
     case CompoundLiteralExpr: return write_literal(b, n, apart);
     default:
-        if (apart)
-            refuse(n, "write it without the macro",
-                   "an expression in a macro that is not understood");
+        refuse(n, apart ? "write it without the macro" : "write it in another way",
+               "an expression%s that is not understood", apart ? " in a macro" : "");
         put_text(b, slice(span_of(n)));
         return F_PLAIN;
     }

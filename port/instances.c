@@ -108,13 +108,13 @@ function *instance_of(function *f)
 // The call is one of this instance.
 void call_instance(node *callee, function *f)
 {
-    for (node *n = callee; ; n = n->kid[0]) {
+    node *n = callee;
+    while (n->kind != DeclRefExpr) {
         n->ty = f->type;
-        if (n->kind == DeclRefExpr) {
-            n->decl = f->decl;
-            return;
-        }
+        n = n->kind == GenericSelectionExpr ? selected_node(n) : n->kid[0];
     }
+    n->ty = f->type;
+    n->decl = f->decl;
 }
 
 static bool same_activity(const node *a, const node *b)

@@ -52,7 +52,7 @@ double compared_orders_sorted(const double *x)
         b = t;
     }
     if (a < b)
-        a = 2 * a;
+        a = 3 * a;
     if (a > b)
         b = 3 * b;
     return a * a - b;

@@ -10,8 +10,13 @@
 #include <math.h>
 #include <stdlib.h>
 #define PORT_ROOT(x) _Generic((x), int: abs, double: sqrt)(x)
+#define PORT_SQUARE(x) _Generic((x), int: generic_whole, double: generic_square)(x)
+
+static double generic_square(double x) { return x * x; }
+
+static int generic_whole(int n) { return n * n; }
 
 double generic_selection(double x)
 {
-    return PORT_ROOT(x + 1) * x;
+    return PORT_ROOT(x + 1) * x + PORT_SQUARE(x) * PORT_SQUARE(3);
 }

@@ -556,7 +556,8 @@ equal_inputs() {
     printf '%s\n' '#include <math.h>' 'static long key; static double sine;' \
         'static double kept(double x) { const long k = lrint(x * 1e9);' \
         'if (k != key) sine = sin(x); key = k; return sine; }' \
-        'double again(const double *x) { key = 0; return kept(x[0]) + kept(x[1]); }' \
+        'double again(const double *x) { key = 0;' \
+        'return 100 * (x[0] + x[1]) + kept(x[0]) + kept(x[1]); }' \
         'double mean(double a, double b) { return a == b ? a : (a - b) / log(a / b); }' \
         > "$out/equal.c"
     works "a derivative is lost" 1 "$port" "$out/equal.c" --function again --with x:2 \
