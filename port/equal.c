@@ -90,6 +90,23 @@ static bool is_name(const node *n)
     return n->kind == DeclRefExpr || n->kind == MemberExpr;
 }
 
+// Made of one number that depends on inputs: not what several are put together to,
+// as in a determinant.
+static bool is_single(const node *n)
+{
+    if (n->kind == BinaryOperator && varies(n->kid[0]) && varies(n->kid[1]))
+        return false;
+    for (int i = 0; i < n->kids; i++)
+        if (!is_single(n->kid[i]))
+            return false;
+    return true;
+}
+
+static bool is_made_of_two(const node *n, text op)
+{
+    return is_made_by(n, op) && is_single(n->kid[0]) && is_single(n->kid[1]);
+}
+
 // A store at `at`: of a difference, or, after `d = a`, of `d -= b`.
 static const node *made_here(const node *n, const node *at, text op)
 {
@@ -97,7 +114,7 @@ static const node *made_here(const node *n, const node *at, text op)
         return NULL;
     node *from = base_node(n->kid[1]);
     if (is(n->opcode, "="))
-        return is_made_by(from, op) ? from : NULL;
+        return is_made_of_two(from, op) ? from : NULL;
     return n->opcode.n == 2 && n->opcode.at[0] == op.at[0]
         && (is_name(from) || from->kind == ArraySubscriptExpr)
         && local_variable(at) != NULL ? n : NULL;
@@ -116,7 +133,7 @@ static const node *passed(const node *n, const function *f, int i, text op)
 {
     const node *of = NULL;
     if (n->kind == CallExpr && same(callee_name(n), f->name) && i + 1 < n->kids
-        && is_made_by(base_node(n->kid[i + 1]), op))
+        && is_made_of_two(base_node(n->kid[i + 1]), op))
         return base_node(n->kid[i + 1]);
     for (int k = 0; k < n->kids && of == NULL; k++)
         of = passed(n->kid[k], f, i, op);

@@ -331,10 +331,12 @@ void flags_put(buffer *b, const translation *u)
         put_quoted(b, opt.flags[i]);
 }
 
-// Begins to run; output_of reads it.
+// Begins to run; output_of reads it. Pages that are large save clang a part of its
+// time.
 static FILE *clang(const translation *u, const char *what)
 {
     buffer b = { 0 };
+    setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);
     putf(&b, "%s -std=gnu11 -w", opt.clang);
     flags_put(&b, u);
     putf(&b, " %s", what);

@@ -6,8 +6,9 @@
 // function: compared_orders_between
 // function: compared_orders_sorted
 // function: compared_orders_steps
+// function: compared_orders_zero
 // in: 3
-// out: 4
+// out: 5
 // at: 0.5 0.25 2
 // at: 1.5 0.75 0.3
 // tolerance: 1e-9
@@ -15,6 +16,7 @@
 // call: y[1] = compared_orders_between@(x);
 // call: y[2] = compared_orders_sorted@(x);
 // call: y[3] = compared_orders_steps@(x);
+// call: y[4] = compared_orders_zero@(x);
 #include <math.h>
 #include <stdlib.h>
 
@@ -56,6 +58,17 @@ double compared_orders_sorted(const double *x)
     if (a > b)
         b = 3 * b;
     return a * a - b;
+}
+
+// A determinant, and a residual, that are compared with 0.
+double compared_orders_zero(const double *x)
+{
+    double d, r = 2 * x[0];
+    d = x[0] * x[1] - x[1] * x[2];
+    r -= x[1] * x[2];
+    if (d == 0 || r == 0)
+        return 0;
+    return x[0] / d + r;
 }
 
 // Which of two is asked with a flag, one way or the other.
