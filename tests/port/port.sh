@@ -544,10 +544,33 @@ options() {
         '{ if (n < 100) exit(n % 2 ? 1 : 42); return x; }' > "$out/ends.c"
     works "what exits is not right" 2 "$port" "$out/ends.c" --function ends \
         --with x --check -o "$twin" -- -I"$root"
+    names_by_macros
     equal_inputs
     copies
     whole
     many_functions
+}
+
+# Functions whose names macros make, in files of a list.
+names_by_macros() {
+    printf '%s\n' '#define JOINED(a, b) a##_##b' '#define power named_power' \
+        'double named_power(double x);' 'double named_cube(double x);' > "$out/named.h"
+    printf '%s\n' '#include "named.h"' \
+        'double named(double x) { return power(x) + named_cube(x); }' > "$out/named.c"
+    printf '%s\n' '#include "named.h"' 'double power(double x) { return x * x; }' \
+        > "$out/raised.c"
+    printf '%s\n' '#include "named.h"' \
+        'double JOINED(named, cube)(double x) { return x * x * x; }' > "$out/cubed.c"
+    comma=
+    for name in named raised cubed; do
+        printf '%s{"directory":"%s","file":"%s.c","command":"cc -c %s.c"}' \
+            "$comma" "$out" $name $name
+        comma=,
+    done | sed 's/^/[/; s/$/]/' > "$out/named.json"
+    works "names that macros make" 0 "$port" "$out/named.c" --function named \
+        --with x -p "$out/named.json" -o "$out/named_ad.h"
+    works "a name that is a macro" 0 grep -q 'named_power_ad(' "$out/named_ad.h"
+    works "a name of two words" 0 grep -q 'named_cube_ad(' "$out/named_ad.h"
 }
 
 # A result that is used again where two inputs are equal: asked by a whole number,
