@@ -467,6 +467,12 @@ static node *whole_of(node *n)
             return n;
 }
 
+// What equal.c looks at.
+static bool asks_itself(const node *n, const comparison *c)
+{
+    return n->kind == BinaryOperator && one_of(n->opcode, "== !=") && !c->folded;
+}
+
 // Two numbers that n compares, by itself or by a function.
 static bool question_in(node *n, const function *f, question *q)
 {
@@ -475,6 +481,8 @@ static bool question_in(node *n, const function *f, question *q)
     const node *begins = beginning(n);
     *q = (question){ .in = f };
     if (is_comparison(n, f, &c) && varies(c.a) && varies(c.b)) {
+        if (asks_itself(n, &c))
+            return false;
         q->a = base_node(c.a), q->b = base_node(c.b);
     } else if (function_that_compares(n, &c, at) != NULL) {
         q->a = base_node(n->kid[at[0] + 1]);

@@ -14,7 +14,6 @@
 // function: refused_equal_jump
 // function: refused_equal_sum
 // function: refused_equal_copy
-// function: refused_equal_secant
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -371,22 +370,4 @@ double refused_equal_copy(const double *x)
         s += (i + 1) * y[j];
     }
     return s;
-}
-
-static double equal_cube(double p, double t) { return t * t * t - p; }
-
-// A root, by a function that is not looked at.
-double refused_equal_secant(const double *x)
-{
-    double t0 = 0.2, t1 = 2, f0 = equal_cube(x[0], t0), f1 = equal_cube(x[0], t1);
-    for (int i = 0; i < 40; i++) {
-        if (f1 == f0) // refused: derivatives may be lost
-            break;
-        const double t2 = t1 - f1 * (t1 - t0) / (f1 - f0);
-        t0 = t1;
-        f0 = f1;
-        t1 = t2;
-        f1 = equal_cube(x[0], t2);
-    }
-    return t1 * x[1];
 }
