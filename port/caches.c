@@ -255,13 +255,6 @@ static bool inside(const node *n, const node *around)
     return n != NULL;
 }
 
-static const node *last_statement(const node *n)
-{
-    while (n->kind == CompoundStmt && n->kids)
-        n = n->kid[n->kids - 1];
-    return n;
-}
-
 // A number that is neither of the two.
 static bool reads_another(const node *n, const pair *p)
 {

@@ -223,12 +223,6 @@ static bool reads(const node *n, const node *at)
     return false;
 }
 
-static bool is_jump(const node *n)
-{
-    return n->kind == ReturnStmt || n->kind == BreakStmt
-        || n->kind == ContinueStmt || n->kind == GotoStmt;
-}
-
 // A text, or a file: of another pointer a function may change what it leads to.
 static bool is_told(node *argument)
 {

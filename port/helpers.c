@@ -11,6 +11,15 @@ typedef struct helper {
 } helper;
 
 // @: the number; #: the suffix; $: how an expression is recorded.
+// *x += y and the like, and the same of floats.
+#define CHANGE(name, operation)                                             \
+    { name, "static inline @ " name "#(@ *x, @ y)\n{\n"                     \
+      "    return *x = $(ad_" operation "(*x, y));\n}\n" }
+#define CHANGE_IN_FLOAT(name, operation)                                    \
+    { name "_in_float", "static inline @ " name "_in_float#(@ *x, @ y)\n"   \
+      "{\n    y = $(ad_" operation "(*x, y));\n    y.v = (float)y.v;\n"     \
+      "    return *x = y;\n}\n" }
+
 static const helper parts[] = {
     { "float", "// x as a float: its derivative is that of x.\n"
       "static inline @ float#(@ x)\n{\n    x.v = (float)x.v;\n"
@@ -67,26 +76,14 @@ static const helper parts[] = {
       "    for (; left; left >>= 1) {\n"
       "        value = left & 1 ? $(ad_mul(value, x)) : value;\n"
       "        x = $(ad_mul(x, x));\n    }\n    return value;\n}\n" },
-    { "added", "static inline @ added#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_add(*x, y));\n}\n" },
-    { "subtracted", "static inline @ subtracted#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_sub(*x, y));\n}\n" },
-    { "multiplied", "static inline @ multiplied#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_mul(*x, y));\n}\n" },
-    { "divided", "static inline @ divided#(@ *x, @ y)\n{\n"
-      "    return *x = $(ad_div(*x, y));\n}\n" },
-    { "added_in_float", "static inline @ added_in_float#(@ *x, @ y)\n{\n"
-      "    y = $(ad_add(*x, y));\n    y.v = (float)y.v;\n"
-      "    return *x = y;\n}\n" },
-    { "subtracted_in_float", "static inline @ subtracted_in_float#(@ *x, @ y)\n{\n"
-      "    y = $(ad_sub(*x, y));\n    y.v = (float)y.v;\n"
-      "    return *x = y;\n}\n" },
-    { "multiplied_in_float", "static inline @ multiplied_in_float#(@ *x, @ y)\n{\n"
-      "    y = $(ad_mul(*x, y));\n    y.v = (float)y.v;\n"
-      "    return *x = y;\n}\n" },
-    { "divided_in_float", "static inline @ divided_in_float#(@ *x, @ y)\n{\n"
-      "    y = $(ad_div(*x, y));\n    y.v = (float)y.v;\n"
-      "    return *x = y;\n}\n" },
+    CHANGE("added", "add"),
+    CHANGE("subtracted", "sub"),
+    CHANGE("multiplied", "mul"),
+    CHANGE("divided", "div"),
+    CHANGE_IN_FLOAT("added", "add"),
+    CHANGE_IN_FLOAT("subtracted", "sub"),
+    CHANGE_IN_FLOAT("multiplied", "mul"),
+    CHANGE_IN_FLOAT("divided", "div"),
     { "then_added", "static inline @ then_added#(@ *x, @ y)\n{\n"
       "    const @ before = *x;\n    *x = $(ad_add(*x, y));\n"
       "    return before;\n}\n" },

@@ -254,6 +254,27 @@ const node *condition_of(const node *n)
          : n->kid[0];
 }
 
+bool is_condition(const node *n)
+{
+    const node *p = n->parent;
+    return (p->kind == IfStmt || p->kind == WhileStmt || p->kind == DoStmt
+            || p->kind == ForStmt)
+        && n == condition_of(p);
+}
+
+bool is_jump(const node *n)
+{
+    return n->kind == ReturnStmt || n->kind == BreakStmt
+        || n->kind == ContinueStmt || n->kind == GotoStmt;
+}
+
+const node *last_statement(const node *n)
+{
+    while (n->kind == CompoundStmt && n->kids)
+        n = n->kid[n->kids - 1];
+    return n;
+}
+
 const node *local_variable(const node *n)
 {
     const node *d = n->kind == DeclRefExpr ? node_by_id(n->ref) : NULL;

@@ -365,10 +365,7 @@ static bool changes(const node *n, const question *q)
 
 static bool leaves(const node *n)
 {
-    while (n->kind == CompoundStmt && n->kids)
-        n = n->kid[n->kids - 1];
-    return n->kind == ReturnStmt || n->kind == BreakStmt
-        || n->kind == ContinueStmt || n->kind == GotoStmt;
+    return is_jump(last_statement(n));
 }
 
 // Of the cases in `way` those in which the condition is as in the equal one.
@@ -499,10 +496,8 @@ static bool is_truth(const node *n)
         return !is_number(n);
     return (p->kind == UnaryOperator && is(p->opcode, "!"))
         || (p->kind == BinaryOperator && one_of(p->opcode, "&& ||"))
-        || is(p->cast, "FloatingToBoolean")
-        || ((p->kind == IfStmt || p->kind == ConditionalOperator
-             || p->kind == WhileStmt || p->kind == DoStmt || p->kind == ForStmt)
-            && condition_of(p) == n);
+        || is(p->cast, "FloatingToBoolean") || is_condition(n)
+        || (p->kind == ConditionalOperator && n == condition_of(p));
 }
 
 static void look_at(node *n, const function *f)

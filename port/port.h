@@ -511,6 +511,9 @@ library call_library(const node *call);
 bool is_number(const node *n);          // its type is a number
 const node *local_variable(const node *n);      // that n names; NULL: none
 const node *condition_of(const node *n);        // of an if, ?:, switch or loop
+bool is_condition(const node *n);       // of an if or a loop
+bool is_jump(const node *n);            // a return, break, continue or goto
+const node *last_statement(const node *n);      // of a block; else n itself
 void twin_name(buffer *b, const node *decl);
 
 void step_note(ty *pointer);            // it goes to other elements

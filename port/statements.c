@@ -505,14 +505,6 @@ static bool expression(const node *n)
     return n->kind >= DeclRefExpr;
 }
 
-static bool is_condition(const node *n)
-{
-    const node *p = n->parent;
-    return (p->kind == IfStmt || p->kind == WhileStmt || p->kind == DoStmt
-            || p->kind == ForStmt)
-        && n == condition_of(p);
-}
-
 static void write_condition(buffer *b, node *n, bool apart)
 {
     if (!active(n->ty)) {
