@@ -557,7 +557,8 @@ template <class Number, unsigned how> struct adx_convert;
 // number.
 #if ADREV_DEBUG
 #define ADX_CALLER                                                          \
-    , const char *adx_at_file = __builtin_FILE(), int adx_at_line = __builtin_LINE()
+    , const char *adx_at_file = __builtin_FILE(),                           \
+    int adx_at_line = __builtin_LINE()
 #define ADX_CALLER_IS  , const char *adx_at_file, int adx_at_line
 #define ADX_PASS_PLACE , adx_at_file, adx_at_line
 #define ADX_NO_PLACE   , nullptr, 0
@@ -980,12 +981,12 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
 
 /* --- values and partials that need more than one expression -----------------
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
- * name, parameters and a body. A PARTIAL is a function that partials call, so in
- * recorded functions it is an operation, too: it has a name, the number n of its
- * arguments x, y, z, attributes, its own partials, which may also use its value
- * v, and a body. An argument may matter although its partial is 0: then it is a
- * function of the others, and stands for the value of the operation whose
- * partial this is.
+ * name, parameters and a body. A PARTIAL is a function that partials call, so
+ * in recorded functions it is an operation, too: it has a name, the number n of
+ * its arguments x, y, z, attributes, its own partials, which may also use its
+ * value v, and a body. An argument may matter although its partial is 0: then
+ * it is a function of the others, and stands for the value of the operation
+ * whose partial this is.
  *
  * share        how much of the larger of x and y is x: 1 or 0, and a half at a
  *              tie. If one of them is NaN, fmax and fmin return the other, and
@@ -1032,9 +1033,9 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
  *              incomplete gamma function P, at z
  * gamma_dx     the same of its density. y - 1 - z would be NaN at 0
  * beta_da      derivatives of the incomplete beta function with respect to its
- *              shapes a and b, up to the second, and of its density `dx` and the
- *              density's slope `dxx`: third derivatives with respect to shapes,
- *              and those of them with respect to z, are NaN
+ *              shapes a and b, up to the second, and of its density `dx` and
+ *              the density's slope `dxx`: third derivatives with respect to
+ *              shapes, and those of them with respect to z, are NaN
  * beta_end     the slope of the density at z = 0 and 1, where it is a limit
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
@@ -1271,8 +1272,8 @@ enum {
     ADX_COST_CALL,              // a call of the math library
     ADX_COST_LONG,              // as much as two such calls, or more
     ADX_COST = 3,               // the bits of these
-    ADX_MAY_CALL = 4,           // short, but compilers may call a function: sqrt
-                                // sets errno for negative numbers
+    ADX_MAY_CALL = 4,           // short, but compilers may call a function:
+                                // sqrt sets errno for negative numbers
     ADX_LINEAR = 8,             // its partials are constants
     ADX_COMMUTES = 16,          // x and y may change places, to the last bit
     ADX_IDENTITY = 32,          // an identity may give the result although no
@@ -4798,7 +4799,7 @@ namespace adrev {
     }
 #define ADX_CMATH_3(name, row)                                              \
     template <class X, class Y, class Z> ADX_INLINE ADX_CHECKED             \
-    typename adx_result_3<X, Y, Z>::type (name)(X x, Y y, Z z)                     \
+    typename adx_result_3<X, Y, Z>::type (name)(X x, Y y, Z z)              \
     {                                                                       \
         typedef typename adx_result_3<X, Y, Z>::type result;                \
         return adx_give<result>(ad_##row(x, y, z));                         \
@@ -8953,20 +8954,21 @@ ADX_SELDOM_END
  * integrand is steep or bent.
  *
  * log_share       log x, for y = 1 - x
- * polygamma_gap   the size of the difference of the polygamma functions of order
- *                 n, 0 or 1, at z and z + b, as a sum of differences that do not
- *                 cancel: two digammas would lose 1e5 ulps
+ * polygamma_gap   the size of the difference of the polygamma functions of
+ *                 order n, 0 or 1, at z and z + b, as a sum of differences that
+ *                 do not cancel: two digammas would lose 1e5 ulps
  * beta_slope_at   b x - a y, exact but for the last rounding
  * beta_factor     D / (x y)^p. Shapes below 20 are raised to at least 20; what
- *                 that changes is divided by powers that are left out of the sum
+ *                 that changes is divided by powers that are left out of the
+ *                 sum
  * log1p_bend      log(1 + z) - z for |z| <= 1/4
  * beta_logs       l: La, Lb, dLa/da, dLb/db and dLa/db, which is dLb/da, at x;
  *                 the derivatives of them only for `order` 2
  * beta_bell       the polynomial of order j in a and k in b, times W
  * beta_fall       minus the logarithm of (t/x)^a ((1-t)/y)^b, `at` being what
  *                 log t and log(1-t) are more than at x
- * beta_tail       the derivative of order j in a and k in b of the integral from
- *                 0 to x
+ * beta_tail       the derivative of order j in a and k in b of the integral
+ *                 from 0 to x
  * beta_part       the same of that side of x where nothing cancels, or of the
  *                 smaller one; `side` is 1 if that is the right one, of which
  *                 derivatives are minus those of I. Shapes near 0 that both
@@ -10436,8 +10438,8 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     return other == 0;
 }
 
-// Packs row i of any view, as adx_pack_even_row does one of stride 1. So a large
-// matrix is read from memory only once. (bench: matvec, arrays, 0.87.)
+// Packs row i of any view, as adx_pack_even_row does one of stride 1. So a
+// large matrix is read from memory only once. (bench: matvec, arrays, 0.87.)
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
 {

@@ -13,7 +13,7 @@
  *
  *     static void f(const ad_rev *x, ad_rev *y, void *ctx)
  *     {
- *         (void)ctx;                    // a spring: x, its neighbour, stiffness
+ *         (void)ctx;                    // a spring: x, neighbour, stiffness
  *         y[0] = ad_rec(ad_mul(x[2], ad_sqr(ad_sub(x[1], x[0]))));
  *     }
  *
@@ -1309,8 +1309,9 @@ ADX_API ad_status ad_assembly_compile(ad_assembly *a,
  * Sparse matrices of an assembly. Each entry of an element's matrix contributes
  * to one entry of the whole. If two inputs of an element are one variable, an
  * entry beside the diagonal of the element's Hessian lies on that of the whole,
- * and contributes twice. The pattern is found once, by sorting the places of all
- * contributions; the values are sums as those of results are (assemble/sums).
+ * and contributes twice. The pattern is found once, by sorting the places of
+ * all contributions; the values are sums as those of results are
+ * (assemble/sums).
  *
  *   needs   tape/memory function/api function/program function/places
  *           function/functions function/pattern function/plans function/export

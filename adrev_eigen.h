@@ -79,13 +79,17 @@ ADX_DEFINE(0)
 template <> struct NumTraits<ad_expr_dual> : adx_traits<ad_fwd> { };
 #endif
 
-template <class Operation> struct ScalarBinaryOpTraits<ad_rev, ad_real, Operation>
+template <class Operation>
+struct ScalarBinaryOpTraits<ad_rev, ad_real, Operation>
     { typedef ad_rev ReturnType; };
-template <class Operation> struct ScalarBinaryOpTraits<ad_real, ad_rev, Operation>
+template <class Operation>
+struct ScalarBinaryOpTraits<ad_real, ad_rev, Operation>
     { typedef ad_rev ReturnType; };
-template <class Operation> struct ScalarBinaryOpTraits<ad_fwd, ad_real, Operation>
+template <class Operation>
+struct ScalarBinaryOpTraits<ad_fwd, ad_real, Operation>
     { typedef ad_fwd ReturnType; };
-template <class Operation> struct ScalarBinaryOpTraits<ad_real, ad_fwd, Operation>
+template <class Operation>
+struct ScalarBinaryOpTraits<ad_real, ad_fwd, Operation>
     { typedef ad_fwd ReturnType; };
 
 } // namespace Eigen

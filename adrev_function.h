@@ -652,7 +652,7 @@ ADX_TRY ad_status ad_fn_map_vjp(ad_fn *fn, size_t points, const ad_column x[],
 #define ADREV_FUNCTION_IMPLEMENTED
 
 #ifdef ADREV_BULK_IMPLEMENTED
-#error order: adrev_function.h before adrev_bulk.h and adrev_loop.h, which use it
+#error order: adrev_function.h before adrev_bulk.h and adrev_loop.h
 #endif
 
 #include <stdatomic.h>
@@ -4290,8 +4290,8 @@ static void adx_record_outputs(adx_recorder *r, const ad_tape *t, size_t m,
  *      free for the next result, so that a replay touches little memory. In
  *      programs with array nodes every number has a place of its own, so that
  *      ranges stay ranges.
- *   5  A node that uses the result of the node before it has a code for that: it
- *      finds that result in a register.
+ *   5  A node that uses the result of the node before it has a code for
+ *      that: it finds that result in a register.
  *
  *   needs   tape/memory core/cells function/program function/copy
  *   offers  adx_machine adx_machine_room adx_need_room adx_free_machine

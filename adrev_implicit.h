@@ -10,7 +10,7 @@
  *     #include <math.h>
  *     #include <stdio.h>
  *
- *     static void kepler(const ad_rev *z, ad_rev *g, void *ctx)   // E - e sin E
+ *     static void kepler(const ad_rev *z, ad_rev *g, void *ctx)  // E - e sin E
  *     {                                                           // - M
  *         (void)ctx;
  *         g[0] = ad_rec(ad_sub(ad_sub(z[0], ad_mul(z[1], ad_sin(z[0]))),
@@ -101,8 +101,9 @@ ADX_TRY ad_status ad_implicit_times(const ad_implicit_matrix *J,
 //
 // sparse       J is wanted row by row, from g's sparse Jacobian
 // factor       prepares for J, which lives until `release`. Returns what
-//              `solve` and `release` are given, not NULL; NULL: J is singular, or
-//              factoring failed. The function may be NULL: nothing is prepared
+//              `solve` and `release` are given, not NULL; NULL: J is singular,
+//              or factoring failed. The function may be NULL: nothing is
+//              prepared
 // solve        r[n] becomes J^-1 r or, transposed, J^-T r; false: it failed
 // release      may be NULL
 typedef struct ad_implicit_solver {

@@ -29,7 +29,8 @@
  *         double g = 0;
  *         ad_scan(&loop, NULL);
  *         ad_status s = ad_gradient(t, y, 1, &r, &g);
- *         printf("%s: y = %.6f, dy/dr = %.6f\n", ad_message(s), ad_value(y), g);
+ *         printf("%s: y = %.6f, dy/dr = %.6f\n", ad_message(s), ad_value(y),
+ *                g);
  *         ad_tape_free(t);
  *     }
  *
@@ -357,7 +358,8 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //                each step a pass over the parameters and over what the step
 //                brings along through ctx. Rows of ad_jacobian take a sweep
 //                each; but 8 rows share one if steps are not replayed
-//                (unreplayed, untraced, ad_step_index, numbers through ctx, `always`)
+//                (unreplayed, untraced, ad_step_index, numbers through ctx,
+//                `always`)
 //   memory       the states kept (with `replays`, for each state also up to
 //                half as many numbers, or four, and one more), the sequences
 //                and parameters; in a sweep a recording of one step

@@ -206,9 +206,9 @@ ADX_API uint64_t ad_mpi_messages(const ad_mpi *c);
 //   cost         of each part, recording and sweep, and an addition of n
 //                numbers; then the sum over ranks (ADREV_MPI_SLICE)
 //   memory       the tape of one part; up to 2 log2(parts) vectors of n
-//                numbers. With a pool both for each thread, and the vectors for each of
-//                4 chunks a thread; and a copy of each vector that is sent,
-//                until it is taken
+//                numbers. With a pool both for each thread, and the vectors
+//                for each of 4 chunks a thread; and a copy of each vector that
+//                is sent, until it is taken
 //   see          ad_mpi_range, docs/mpi.md
 ADX_TRY ad_status ad_mpi_grad(ad_mpi *c, size_t parts, ad_part_fn *f,
                               void *ctx, size_t n, const ad_real x[],
@@ -259,8 +259,8 @@ ADX_API void ad_mpi_watch(ad_mpi *c, double seconds, ad_mpi_watch_fn *watch,
  *   ADREV_ENOMEM     also for messages that are under way
  *   ADREV_EHOOK, ADREV_EBUSY     where such a statement cannot be
  *   ADREV_EREMOTE    another rank failed. What was started before a failure
- *                    ends so, too, if it is waited for after the agreement; but then
- *                    the tape is well, and no rank is stopped
+ *                    ends so, too, if it is waited for after the agreement;
+ *                    but then the tape is well, and no rank is stopped
  *   the status of a tape that failed before, which ends the call on all ranks
  *
  * Memory: about 150 bytes, 64 for each message (of gatherv, scatterv,
@@ -388,8 +388,8 @@ ADX_API ad_status ad_mpi_alltoallv(ad_mpi *c, const size_t sends[],
  *   returns      ADREV_OK; those of the queries of adrev.h with the same name;
  *                what failed while t was recorded; ADREV_ESHAPE: ranks ask for
  *                different things; ADREV_ELIMIT: more messages overtake each
- *                other than MPI has tags (2^31 with Open MPI); ADREV_EREMOTE: another
- *                rank failed. Outputs are untouched then, but for J
+ *                other than MPI has tags (2^31 with Open MPI); ADREV_EREMOTE:
+ *                another rank failed. Outputs are untouched then, but for J
  *   cost         as the query of one rank, the messages, and two agreements
  *   see          docs/mpi.md, tests/mpi/plate.c                              */
 
@@ -2519,8 +2519,8 @@ static bool adx_mpi_is_asked(ad_mpi *c)
         c->why = "statements with messages are swept by ad_mpi_gradient and "
                  "its kin";
     else if (adx_mpi_asked != c)
-        adx_mpi_stop(adx_mpi_asked, ADREV_EEXTERNAL, "a recording has statements "
-                     "of another ad_mpi than that of the query");
+        adx_mpi_stop(adx_mpi_asked, ADREV_EEXTERNAL, "a recording has "
+                     "statements of another ad_mpi than that of the query");
     return adx_mpi_asked == c;
 }
 

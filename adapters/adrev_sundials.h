@@ -54,7 +54,7 @@
 #include <sunmatrix/sunmatrix_sparse.h>
 
 ADX_STATIC_ASSERT(sizeof(sunrealtype) == sizeof(double),
-                  "adrev_sundials.h needs a SUNDIALS that computes with double");
+                  "adrev_sundials.h: SUNDIALS has to compute with double");
 
 /* === sundials/matrices ======================================================
  * What the solvers share: what callbacks return, the way of a Jacobian to a

@@ -12,7 +12,7 @@
  *
  *     static void f(const ad_rev *x, ad_rev *y, void *ctx)
  *     {
- *         (void)ctx;                    // a spring: x, its neighbour, stiffness
+ *         (void)ctx;                    // a spring: x, neighbour, stiffness
  *         y[0] = ad_rec(ad_mul(x[2], ad_sqr(ad_sub(x[1], x[0]))));
  *     }
  *

@@ -97,7 +97,7 @@
 #define ADREV_FUNCTION_IMPLEMENTED
 
 #ifdef ADREV_BULK_IMPLEMENTED
-#error order: adrev_function.h before adrev_bulk.h and adrev_loop.h, which use it
+#error order: adrev_function.h before adrev_bulk.h and adrev_loop.h
 #endif
 
 #include <stdatomic.h>

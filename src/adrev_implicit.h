@@ -9,7 +9,7 @@
  *     #include <math.h>
  *     #include <stdio.h>
  *
- *     static void kepler(const ad_rev *z, ad_rev *g, void *ctx)   // E - e sin E
+ *     static void kepler(const ad_rev *z, ad_rev *g, void *ctx)  // E - e sin E
  *     {                                                           // - M
  *         (void)ctx;
  *         g[0] = ad_rec(ad_sub(ad_sub(z[0], ad_mul(z[1], ad_sin(z[0]))),

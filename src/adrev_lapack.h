@@ -63,9 +63,9 @@
  * Rooms, each of which begins with a line `=== room`:
  *
  *   lapack/routines     what is called of LAPACK and BLAS
- *   lapack/statements   a call as an external statement; its operands; triangles
+ *   lapack/statements   a call as an external statement: operands; triangles
  *   lapack/solve        A X = B, and log |det A|
- *   lapack/definite     the same of positive definite matrices; Cholesky factors
+ *   lapack/definite     the same of positive definite ones; Cholesky factors
  *   lapack/triangular   systems with a triangle, and with a Cholesky factor
  *   lapack/eigen        eigenvalues and eigenvectors
  *   lapack/squares      least squares

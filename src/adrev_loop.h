@@ -28,7 +28,8 @@
  *         double g = 0;
  *         ad_scan(&loop, NULL);
  *         ad_status s = ad_gradient(t, y, 1, &r, &g);
- *         printf("%s: y = %.6f, dy/dr = %.6f\n", ad_message(s), ad_value(y), g);
+ *         printf("%s: y = %.6f, dy/dr = %.6f\n", ad_message(s), ad_value(y),
+ *                g);
  *         ad_tape_free(t);
  *     }
  *

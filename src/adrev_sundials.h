@@ -53,7 +53,7 @@
 #include <sunmatrix/sunmatrix_sparse.h>
 
 ADX_STATIC_ASSERT(sizeof(sunrealtype) == sizeof(double),
-                  "adrev_sundials.h needs a SUNDIALS that computes with double");
+                  "adrev_sundials.h: SUNDIALS has to compute with double");
 
 #include "sundials/matrices.h"
 #include "sundials/cvodes.h"

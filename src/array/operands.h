@@ -460,8 +460,8 @@ static bool adx_pack_even_row(size_t n, const ad_rev x[], uint64_t id,
     return other == 0;
 }
 
-// Packs row i of any view, as adx_pack_even_row does one of stride 1. So a large
-// matrix is read from memory only once. (bench: matvec, arrays, 0.87.)
+// Packs row i of any view, as adx_pack_even_row does one of stride 1. So a
+// large matrix is read from memory only once. (bench: matvec, arrays, 0.87.)
 static bool adx_pack_even_at(const adx_view *a, const adx_ids *ids, size_t i,
                              ad_real to[], ad_real *fault)
 {

@@ -4,8 +4,9 @@
  * Sparse matrices of an assembly. Each entry of an element's matrix contributes
  * to one entry of the whole. If two inputs of an element are one variable, an
  * entry beside the diagonal of the element's Hessian lies on that of the whole,
- * and contributes twice. The pattern is found once, by sorting the places of all
- * contributions; the values are sums as those of results are (assemble/sums).
+ * and contributes twice. The pattern is found once, by sorting the places of
+ * all contributions; the values are sums as those of results are
+ * (assemble/sums).
  *
  *   needs   tape/memory function/api function/program function/places
  *           function/functions function/pattern function/plans function/export

@@ -26,20 +26,21 @@
  * integrand is steep or bent.
  *
  * log_share       log x, for y = 1 - x
- * polygamma_gap   the size of the difference of the polygamma functions of order
- *                 n, 0 or 1, at z and z + b, as a sum of differences that do not
- *                 cancel: two digammas would lose 1e5 ulps
+ * polygamma_gap   the size of the difference of the polygamma functions of
+ *                 order n, 0 or 1, at z and z + b, as a sum of differences that
+ *                 do not cancel: two digammas would lose 1e5 ulps
  * beta_slope_at   b x - a y, exact but for the last rounding
  * beta_factor     D / (x y)^p. Shapes below 20 are raised to at least 20; what
- *                 that changes is divided by powers that are left out of the sum
+ *                 that changes is divided by powers that are left out of the
+ *                 sum
  * log1p_bend      log(1 + z) - z for |z| <= 1/4
  * beta_logs       l: La, Lb, dLa/da, dLb/db and dLa/db, which is dLb/da, at x;
  *                 the derivatives of them only for `order` 2
  * beta_bell       the polynomial of order j in a and k in b, times W
  * beta_fall       minus the logarithm of (t/x)^a ((1-t)/y)^b, `at` being what
  *                 log t and log(1-t) are more than at x
- * beta_tail       the derivative of order j in a and k in b of the integral from
- *                 0 to x
+ * beta_tail       the derivative of order j in a and k in b of the integral
+ *                 from 0 to x
  * beta_part       the same of that side of x where nothing cancels, or of the
  *                 smaller one; `side` is 1 if that is the right one, of which
  *                 derivatives are minus those of I. Shapes near 0 that both

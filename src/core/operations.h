@@ -102,12 +102,12 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
 
 /* --- values and partials that need more than one expression -----------------
  * Each row makes a function adx_name, and its text for generated C. A ROW has a
- * name, parameters and a body. A PARTIAL is a function that partials call, so in
- * recorded functions it is an operation, too: it has a name, the number n of its
- * arguments x, y, z, attributes, its own partials, which may also use its value
- * v, and a body. An argument may matter although its partial is 0: then it is a
- * function of the others, and stands for the value of the operation whose
- * partial this is.
+ * name, parameters and a body. A PARTIAL is a function that partials call, so
+ * in recorded functions it is an operation, too: it has a name, the number n of
+ * its arguments x, y, z, attributes, its own partials, which may also use its
+ * value v, and a body. An argument may matter although its partial is 0: then
+ * it is a function of the others, and stands for the value of the operation
+ * whose partial this is.
  *
  * share        how much of the larger of x and y is x: 1 or 0, and a half at a
  *              tie. If one of them is NaN, fmax and fmin return the other, and
@@ -154,9 +154,9 @@ ADX_API ad_real adx_beta_density(int j, int k, ad_real x, ad_real y, ad_real z);
  *              incomplete gamma function P, at z
  * gamma_dx     the same of its density. y - 1 - z would be NaN at 0
  * beta_da      derivatives of the incomplete beta function with respect to its
- *              shapes a and b, up to the second, and of its density `dx` and the
- *              density's slope `dxx`: third derivatives with respect to shapes,
- *              and those of them with respect to z, are NaN
+ *              shapes a and b, up to the second, and of its density `dx` and
+ *              the density's slope `dxx`: third derivatives with respect to
+ *              shapes, and those of them with respect to z, are NaN
  * beta_end     the slope of the density at z = 0 and 1, where it is a limit
  * absorb       a product of the chain rule: a zero absorbs any other factor  */
 
@@ -393,8 +393,8 @@ enum {
     ADX_COST_CALL,              // a call of the math library
     ADX_COST_LONG,              // as much as two such calls, or more
     ADX_COST = 3,               // the bits of these
-    ADX_MAY_CALL = 4,           // short, but compilers may call a function: sqrt
-                                // sets errno for negative numbers
+    ADX_MAY_CALL = 4,           // short, but compilers may call a function:
+                                // sqrt sets errno for negative numbers
     ADX_LINEAR = 8,             // its partials are constants
     ADX_COMMUTES = 16,          // x and y may change places, to the last bit
     ADX_IDENTITY = 32,          // an identity may give the result although no

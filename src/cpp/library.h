@@ -48,7 +48,7 @@ namespace adrev {
     }
 #define ADX_CMATH_3(name, row)                                              \
     template <class X, class Y, class Z> ADX_INLINE ADX_CHECKED             \
-    typename adx_result_3<X, Y, Z>::type (name)(X x, Y y, Z z)                     \
+    typename adx_result_3<X, Y, Z>::type (name)(X x, Y y, Z z)              \
     {                                                                       \
         typedef typename adx_result_3<X, Y, Z>::type result;                \
         return adx_give<result>(ad_##row(x, y, z));                         \

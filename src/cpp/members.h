@@ -114,7 +114,8 @@ template <class Number, unsigned how> struct adx_convert;
 // number.
 #if ADREV_DEBUG
 #define ADX_CALLER                                                          \
-    , const char *adx_at_file = __builtin_FILE(), int adx_at_line = __builtin_LINE()
+    , const char *adx_at_file = __builtin_FILE(),                           \
+    int adx_at_line = __builtin_LINE()
 #define ADX_CALLER_IS  , const char *adx_at_file, int adx_at_line
 #define ADX_PASS_PLACE , adx_at_file, adx_at_line
 #define ADX_NO_PLACE   , nullptr, 0

@@ -12,8 +12,8 @@
  *      free for the next result, so that a replay touches little memory. In
  *      programs with array nodes every number has a place of its own, so that
  *      ranges stay ranges.
- *   5  A node that uses the result of the node before it has a code for that: it
- *      finds that result in a register.
+ *   5  A node that uses the result of the node before it has a code for
+ *      that: it finds that result in a register.
  *
  *   needs   tape/memory core/cells function/program function/copy
  *   offers  adx_machine adx_machine_room adx_need_room adx_free_machine

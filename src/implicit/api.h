@@ -37,8 +37,9 @@ ADX_TRY ad_status ad_implicit_times(const ad_implicit_matrix *J,
 //
 // sparse       J is wanted row by row, from g's sparse Jacobian
 // factor       prepares for J, which lives until `release`. Returns what
-//              `solve` and `release` are given, not NULL; NULL: J is singular, or
-//              factoring failed. The function may be NULL: nothing is prepared
+//              `solve` and `release` are given, not NULL; NULL: J is singular,
+//              or factoring failed. The function may be NULL: nothing is
+//              prepared
 // solve        r[n] becomes J^-1 r or, transposed, J^-T r; false: it failed
 // release      may be NULL
 typedef struct ad_implicit_solver {

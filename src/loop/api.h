@@ -288,7 +288,8 @@ ADX_API ad_status ad_checkpoint_with(const ad_checkpoint_options *options,
 //                each step a pass over the parameters and over what the step
 //                brings along through ctx. Rows of ad_jacobian take a sweep
 //                each; but 8 rows share one if steps are not replayed
-//                (unreplayed, untraced, ad_step_index, numbers through ctx, `always`)
+//                (unreplayed, untraced, ad_step_index, numbers through ctx,
+//                `always`)
 //   memory       the states kept (with `replays`, for each state also up to
 //                half as many numbers, or four, and one more), the sequences
 //                and parameters; in a sweep a recording of one step

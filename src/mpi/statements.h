@@ -280,8 +280,8 @@ static bool adx_mpi_is_asked(ad_mpi *c)
         c->why = "statements with messages are swept by ad_mpi_gradient and "
                  "its kin";
     else if (adx_mpi_asked != c)
-        adx_mpi_stop(adx_mpi_asked, ADREV_EEXTERNAL, "a recording has statements "
-                     "of another ad_mpi than that of the query");
+        adx_mpi_stop(adx_mpi_asked, ADREV_EEXTERNAL, "a recording has "
+                     "statements of another ad_mpi than that of the query");
     return adx_mpi_asked == c;
 }
 

@@ -4,9 +4,9 @@
  * A condition splits a set into disjoint ones. Comparisons become rows, and an
  * entry of a relation a variable. What is no such set is written down point by
  * point, as bits: exists, what is no entry of a relation, and conditions that
- * split into too many sets. The points are found by loops over sets, in which what
- * exists is a variable, too: so relations are joined by the buckets of their
- * columns, and not all values of all indices are tried.
+ * split into too many sets. The points are found by loops over sets, in which
+ * what exists is a variable, too: so relations are joined by the buckets of
+ * their columns, and not all values of all indices are tried.
  *
  *   needs   tensor/tree tensor/arena tensor/sets tensor/nests tensor/binding
  *           tensor/open tensor/programs tensor/lower
