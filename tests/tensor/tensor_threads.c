@@ -197,6 +197,9 @@ typedef struct special {
 static const special special_list[] = {
     { "product", "in A[m,k], B[k,n]; out C[i,j] = sum(l) A[i,l]*B[l,j];",
       { { "m", 9 }, { "k", 21 }, { "n", 17 } }, false, false, false },
+    { "product of some rows", "in A[m,k], B[k,n], D[m,n];"
+      " out C[i,j] = D[i,j] + [3 <= i < m-2] sum(l) A[i,l]*B[l,j];",
+      { { "m", 190 }, { "k", 21 }, { "n", 17 } }, false, false, false },
     { "strides", "in A[m,n], x[n]; out y[i] = sum(j) A[i,j]*x[j];",
       { { "m", 37 }, { "n", 51 } }, false, false, true },
     { "squares", "in x[n]; out f = sum(i) x[i]^2; out g = sum(i<5) x[3*i];",
