@@ -108,7 +108,7 @@ fi
 finds gcc xxhash.h c || want libxxhash-dev
 
 for pair in clang:clang clang++:clang g++:g++ gdb:gdb spin:spin tcc:tcc \
-    pkg-config:pkgconf wasm-ld:lld node:nodejs; do
+    pkg-config:pkgconf wasm-ld:lld ld.mold:mold node:nodejs; do
     command -v "${pair%%:*}" > /dev/null 2>&1 || want "${pair##*:}"
 done
 clang -fsanitize=address "$probe/main.c" -o "$probe/main" > /dev/null 2>&1 \
