@@ -395,13 +395,15 @@ if [ "$1" = build ]; then
     exit 0
 fi
 
-# large_pages COMPILER: whoever calls it, clang has memory in large pages, which
-# takes a fifth off its time. (gcc has a heap of its own. Programs that are tested
-# have memory as it is.)
-large_pages() {
+# quicker COMPILER: whoever calls it, clang has memory in large pages, which takes
+# a fifth off its time, and mold in place of GNU ld where it is there. (gcc has a
+# heap of its own. Programs that are tested have memory as it is.)
+quicker() {
     real=$(command -v "$1") || return
     { echo "#!/bin/sh"
-      echo "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 exec $real \"\$@\""
+      echo "export GLIBC_TUNABLES=glibc.malloc.hugetlb=1"
+      echo "export COMPILER_PATH=/usr/libexec/mold"
+      echo "exec $real \"\$@\""
     } > "$out/bin/$1"
     chmod +x "$out/bin/$1"
 }
@@ -409,7 +411,7 @@ large_pages() {
 rm -rf "$out"
 mkdir -p "$out/bin"
 for name in clang clang++; do
-    large_pages $name
+    quicker $name
 done
 PATH=$out/bin:$PATH
 export PATH
