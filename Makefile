@@ -12,6 +12,7 @@ JOBS  := $(shell n=$$(nproc 2> /dev/null || echo 2); echo $$((n + 1)))
 SECONDS = 60
 TRIALS = 2000
 TEXTS  = 400
+TESTS  = all
 B      = build
 PREFIX = /usr/local
 LIBDIR = lib
@@ -84,7 +85,7 @@ portable:           ## other C libraries, compilers and processors (long)
 	@sh tests/setup.sh portable
 	@WINEDEBUG=-all $(SUITE) tests/plans/portable.txt
 
-asan:               ## the suite under ASan and UBSan
+asan:               ## the suite under ASan and UBSan (hours: PART=1/8)
 	@$(SUITE) tests/plans/asan.txt
 
 tsan:               ## what runs on several threads, under TSan
@@ -111,7 +112,7 @@ hostile:            ## smallest blocks, every switch flipped
 fuzz:               ## each fuzzer for SECONDS=60, clang's libFuzzer
 	@sh tests/fuzz.sh clang "-g" $B/fuzz $(SECONDS)
 
-mutate:             ## each partial wrong by 1e-4 must be noticed (long)
+mutate:             ## each partial or sum wrong by 1e-4 must be noticed
 	@sh tests/mutate.sh $(JOBS)
 
 chain:              ## 10^8 statements on a stack of 64 kB (4 GB of memory)
@@ -120,8 +121,8 @@ chain:              ## 10^8 statements on a stack of 64 kB (4 GB of memory)
 	    -lm -pthread
 	$B/chain 100000000
 
-coverage:           ## lines and branches of each header that the suite reaches
-	@sh tests/coverage.sh $(JOBS)
+coverage:           ## lines and branches of each header that TESTS=all reach
+	@sh tests/coverage.sh $(JOBS) "$(TESTS)"
 
 bench:              ## the table of BENCHMARKS.md, gcc and clang
 	@sh bench/all.sh "$(FAST)"

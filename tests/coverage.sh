@@ -1,6 +1,7 @@
 #!/bin/sh
 # Lines and branches of each header that the suite reaches. Needs gcovr, which
-# is installed with apt-get where that is possible.   sh tests/coverage.sh JOBS
+# is installed with apt-get where that is possible. TESTS are words of a plan.
+#                                         sh tests/coverage.sh JOBS [TESTS]
 # SPDX-License-Identifier: MIT-0
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -11,7 +12,7 @@ if ! command -v gcovr > /dev/null 2>&1; then
     exit 0
 fi
 plan=$(mktemp)
-echo "gcc | -O0 --coverage -fprofile-abs-path | all" > "$plan"
+echo "gcc | -O0 --coverage -fprofile-abs-path | ${2:-all}" > "$plan"
 sh "$root/tests/run.sh" "$1" "$plan"
 cd "$root" || exit 2
 # From version 6 on functions that stand in several programs must be kept apart.

@@ -1,119 +1,150 @@
 #!/bin/sh
-# Every partial of the operator table, and every sum in the array statements,
-# in turn multiplied by 1.0001: the tests of the rows, or of the statements,
-# must fail each time.                          sh tests/mutate.sh JOBS
+# Every partial of the operator table, and every sum in the rooms that compute
+# derivatives, in turn multiplied by 1.0001: a test that reaches it must fail.
+#                                              sh tests/mutate.sh JOBS [EVERY]
+#
+# Headers have all mutants at once (tests/mutate.awk), and each test is compiled
+# once; which mutant is wrong is said when it runs. Partials are for the tests
+# of the rows, sums for those of the statements. With EVERY only each EVERY-th
+# mutant is tried. A sum that no test reaches is no failure.
 # SPDX-License-Identifier: MIT-0
 
 jobs=$1
+every=${2:-1}
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=$root/build/mutants
+headers="adrev parallel function assemble bulk loop implicit"
+rooms="number tape sweep array parallel function assemble bulk loop implicit"
+row_tests="operations function_ops"
+sum_tests="external arrays numbers jacobian_rows dualrev fixed forks
+           function_arrays function sparse dense maps assemble bulk checkpoint
+           scan scan_second resume implicit recorded_paths"
+cc=$(command -v clang || command -v gcc)
+flags="-std=c11 -w -DCHECK_FIRST=1 -DFEW=1 -include $out/mutant.h -I$out
+       -I$root/tests/support -pthread"
 
-# one NUMBER: killed or survived
+# build NAME: a test, and which mutants it reaches while none is wrong.
+if [ "$jobs" = build ]; then
+    source=$(find "$root/tests" -name "$2.c")
+    # What is of adrev.h alone has no hooks, what is of loops alone replays
+    # nothing, and running sums are only marked where a compiler optimises.
+    unit=
+    level=-O0
+    case " $row_tests " in
+        *" $2 "*) level="-O0 -DMUTANT_CELLS=1" ;;
+        *) grep -q '^#include "adrev_' "$source" || level=-O1 ;;
+    esac
+    if grep -q '^#include "implementation.h"' "$source" && [ "$level" = -O0 ] \
+        && { ! grep -q '^#include "adrev_loop.h"' "$source" \
+            || grep -q '^#include "adrev_function.h"' "$source"; }; then
+        unit="-DTESTS_UNIT $out/unit.o"
+    fi
+    # shellcheck disable=SC2046,SC2086  # flags are a list
+    if "$cc" $flags $level $(sed -n '1,6s|^// flags: *||p' "$source") "$source" \
+        "$out/mutant.o" $unit -o "$out/$2" -lm > "$out/$2.log" 2>&1 \
+        && (cd "$root" && REACHED="$out/$2.reached" "$out/$2" \
+            > "$out/$2.log" 2>&1); then
+        exit 0
+    fi
+    rm -f "$out/$2.reached"
+    echo "$2 fails before anything is wrong:"
+    tail -n 5 "$out/$2.log"
+    exit 1
+fi
+
+# one NUMBER: killed, survived, or not reached. Whole numbers are no mutants.
 if [ "$jobs" = one ]; then
-    dir=$out/$2
-    log=$dir/log
-    mkdir "$dir/tests"
-    cp "$root"/tests/core/*.c "$root"/tests/array/*.c "$root"/tests/support/*.h \
-        "$root"/tests/function/function_ops.c "$dir/tests"
-    cp "$root"/adrev_*.h "$dir"
-    fate=survived
-    for test in $(cat "$dir/tested"); do
-        gcc -std=c11 -O0 -I"$dir" -I"$dir/tests" "$dir/tests/$test.c" \
-            -o "$dir/run" -lm -pthread > "$log" 2>&1 \
-            || { fate=broken; break; }
-        "$dir/run" > "$log" 2>&1 || { fate=killed; break; }
+    what=$(sed -n "s/^$2 //p" "$out/list")
+    case $what in
+        row*) tests=$row_tests ;;
+        *) tests=$sum_tests ;;
+    esac
+    fate="not reached"
+    for test in $tests; do
+        if grep -qsx "$2 whole" "$out/$test.reached"; then
+            exit 0
+        fi
+        grep -qsx "$2" "$out/$test.reached" || continue
+        fate=survived
+        (cd "$root" && MUTANT=$2 timeout 300 "$out/$test") \
+            > "$out/$2.log" 2>&1 || { fate=killed; break; }
     done
-    echo "$fate $(cat "$dir/what")"
-    rm -rf "$dir/run" "$dir"/adrev*.h "$dir/tests"
+    rm -f "$out/$2.log"
+    echo "$fate $what"
     exit 0
 fi
 
 rm -rf "$out"
 mkdir -p "$out"
+: > "$out/list"
+cp "$root"/adrev*.h "$out"
+for header in $headers; do
+    [ "$header" = adrev ] || header=adrev_$header
+    awk -v first=$(($(wc -l < "$out/list") + 1)) -v rooms="$rooms" \
+        -v list="$out/new" -f "$root/tests/mutate.awk" "$root/$header.h" \
+        > "$out/$header.h"
+    [ ! -f "$out/new" ] || cat "$out/new" >> "$out/list"
+    rm -f "$out/new"
+    echo "#include \"$header.h\"" >> "$out/headers"
+done
+count=$(wc -l < "$out/list")
 
-# A row is cut at its top-level commas; fields 4, 5 and 6 are the partials.
-awk -v out="$out" '
-    { line[NR] = $0 }
-    /define ADREV_OPS/ { table = 1 }
-    /Piecewise constant/ { table = 0 }
-    table && /^    ROW\(/ { rows[++count] = NR }
-    function cut(text,   i, c, depth, n) {
-        n = 1
-        field[1] = ""
-        for (i = 1; i <= length(text); i++) {
-            c = substr(text, i, 1)
-            depth += (c == "(") - (c == ")")
-            if (c == "," && depth == 1) {
-                field[++n] = ""
-                continue
-            }
-            field[n] = field[n] c
-        }
-        return n
+# Which mutant is wrong, and which have been reached.
+cat > "$out/mutant.h" << END
+extern int mutant_wrong;
+extern char mutant_reached[$count + 1];
+extern char mutant_whole[$count + 1];
+#define MUTANT(k) (mutant_reached[k] = 1, mutant_wrong == k ? 1.0001 : 1.0)
+#ifdef MUTANT_CELLS  // then no compiler knows which partials are 1
+#define MUTANT_CELL(k) MUTANT(k)
+#else
+#define MUTANT_CELL(k) 1
+#endif
+#define MUTANT_SUM(x, k) __builtin_choose_expr(                           \\
+    _Generic((x), double: 1, long double: 1, default: 0) || sizeof(x) > 16, \\
+    MUTANT(k), (mutant_whole[k] = 1, 1))
+END
+cat > "$out/mutant.c" << END
+#include <stdio.h>
+#include <stdlib.h>
+int mutant_wrong;
+char mutant_reached[$count + 1];
+char mutant_whole[$count + 1];
+static void tell(void)
+{
+    FILE *f = fopen(getenv("REACHED"), "w");
+    for (int k = 1; k <= $count; k++) {
+        if (mutant_reached[k])
+            fprintf(f, "%d\n", k);
+        if (mutant_whole[k])
+            fprintf(f, "%d whole\n", k);
     }
-    function trimmed(text) { gsub(/^ +| +$/, "", text); return text }
-    END {
-        for (r = 1; r <= count; r++)
-            for (k = 4; k <= 6; k++) {
-                n = cut(line[rows[r]])
-                if (trimmed(field[k]) == "0")
-                    continue
-                name = field[1]
-                sub(/ *ROW\( */, "", name)
-                old = trimmed(field[k])
-                field[k] = " (" old ") * ADX_K(1.0001)"
-                text = field[1]
-                for (i = 2; i <= n; i++)
-                    text = text "," field[i]
-                dir = out "/row" ++mutants
-                system("mkdir -p " dir)
-                for (i = 1; i <= NR; i++)
-                    print i == rows[r] ? text : line[i] > (dir "/adrev.h")
-                close(dir "/adrev.h")
-                print name ", partial " k - 3 ": " old > (dir "/what")
-                close(dir "/what")
-                print "operations function_ops" > (dir "/tested")
-                close(dir "/tested")
-            }
-    }' "$root/adrev.h"
+    fclose(f);
+}
+__attribute__((constructor)) static void begin(void)
+{
+    if (getenv("MUTANT"))
+        mutant_wrong = atoi(getenv("MUTANT"));
+    if (getenv("REACHED"))
+        atexit(tell);
+}
+END
+{ echo '#define ADREV_IMPLEMENTATION'
+  echo '#define ADREV_TRACE 1'
+  cat "$out/headers"; } > "$out/unit.c"
+# shellcheck disable=SC2086  # flags are a list
+"$cc" -c "$out/mutant.c" -o "$out/mutant.o" \
+    && "$cc" $flags -c "$out/unit.c" -o "$out/unit.o" || exit 2
 
-# In the rooms of array/, a sum is a line with +=, and what it adds may end on a
-# later one. Pointers, ids and counters are no sums, nor are products with 0.
-awk -v out="$out" '
-    { line[NR] = $0 }
-    /=== array\// && !from { from = NR }
-    /=== check\// && !end { end = NR }
-    function is_sum(text) {
-        return text ~ / \+=( |$)/ && text !~ /for \(|^ *\/\/|\* 0;|\.cs;/ \
-            && text !~ / (at|room|bytes|l|lb|id|to|a|b|x|seq|list|[*]*fault.*|row.*|piece.v) \+= /
-    }
-    END {
-        for (r = from; r < end; r++) {
-            if (!is_sum(line[r]))
-                continue
-            for (last = r; line[last] !~ /;( *\\)?$/; last++)
-                ;
-            dir = out "/sum" ++mutants
-            system("mkdir -p " dir)
-            for (i = 1; i <= NR; i++) {
-                text = line[i]
-                if (i == r)
-                    sub(/ \+=/, " += ADX_K(1.0001) * (", text)
-                if (i == last)
-                    sub(/;( *\\)?$/, ")&", text)
-                print text > (dir "/adrev.h")
-            }
-            close(dir "/adrev.h")
-            print "line " r ": " line[r] > (dir "/what")
-            close(dir "/what")
-            print "arrays external" > (dir "/tested")
-            close(dir "/tested")
-        }
-    }' "$root/adrev.h"
-
-(cd "$out" && ls -d row* sum*) | xargs -n 1 -P "$jobs" sh "$0" one | sort > "$out/result"
-grep -v '^killed' "$out/result"
+# shellcheck disable=SC2086  # lists
+printf '%s\n' $row_tests $sum_tests \
+    | xargs -n 1 -P "$jobs" sh "$0" build || exit 1
+cut -d ' ' -f 1 "$out/list" | awk -v n="$every" 'NR % n == 0' \
+    | xargs -n 1 -P "$jobs" sh "$0" one | sort > "$out/result"
+grep -v '^killed\|^not reached sum' "$out/result"
+echo "$(grep -c '^not reached sum' "$out/result") sums are not reached, of" \
+    "numbers or not: $out/result"
 killed=$(grep -c '^killed' "$out/result")
-other=$(grep -vc '^killed' "$out/result")
-echo "$killed passed, $other failed"
-[ "$other" = 0 ]
+survived=$(grep -c '^survived' "$out/result")
+echo "$killed passed, $survived failed"
+[ "$survived" = 0 ]

@@ -50,6 +50,14 @@ static inline ad_tape *ad_tape_new(void)
 }
 #endif
 
+// With CHECK_FIRST the first failure ends the program.
+#ifdef CHECK_FIRST
+#include <stdlib.h>
+#define CHECK_END() exit(1)
+#else
+#define CHECK_END() ((void)0)
+#endif
+
 // Failures that are printed; the others are counted.
 #ifndef CHECK_SHOWN
 #define CHECK_SHOWN 20
@@ -84,6 +92,7 @@ check_that(bool right, const char *file, int line, const char *format, ...)
     vprintf(format, args);
     printf("\n");
     va_end(args);
+    CHECK_END();
     return right;
 }
 
