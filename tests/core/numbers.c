@@ -605,6 +605,26 @@ static void run_infinite_row(void)
         CHECK(J[i] == 0 && J[4 + i] == 0, "column %zu", i);
 }
 
+// A running sum, to which a term is added whose slope is infinite, but which
+// does not move: in one direction, and in several at once.
+static void run_infinite_sum(void)
+{
+    const ad_real at[3] = { 0, 2, 1 };
+    ad_rev x[3];
+    ad_rev y[12];
+    ad_real J[12 * 3];
+    ad_inputs(3, at, x);
+    for (size_t i = 0; i < 12; i++) {
+        ad_rev sum = ad_rec(ad_mul(3, x[1]));
+        y[i] = ad_rec(ad_add(sum, ad_sqrt(x[0])));
+    }
+    CHECK_CLOSE(slope(y[11], x[1]), 3, 0);
+    CHECK(ad_jacobian(tape, 12, y, 3, x, J) == ADREV_OK, "12 x 3");
+    for (size_t i = 0; i < 12; i++)
+        CHECK(J[3 * i] == infinite && J[3 * i + 1] == 3 && J[3 * i + 2] == 0,
+              "row %zu", i);
+}
+
 static void run_zero_forward(void)
 {
     ad_fwd x = seeded(0);
@@ -891,9 +911,10 @@ int main(void)
         run_steps, run_ties, run_missing, run_select_fused, run_select_split,
         run_select_infinite, run_select_forward, run_select_shapes,
         run_zero_fused, run_zero_among, run_zero_split, run_zero_seed,
-        run_zero_jacobian, run_infinite_row, run_zero_forward,
-        run_not_hidden, run_acc_start, run_acc_self, run_acc_between,
-        run_acc_nested, run_acc_forward, run_acc_rewound, run_acc_random,
+        run_zero_jacobian, run_infinite_row, run_infinite_sum,
+        run_zero_forward, run_not_hidden, run_acc_start, run_acc_self,
+        run_acc_between, run_acc_nested, run_acc_forward, run_acc_rewound,
+        run_acc_random,
     };
     tape = ad_tape_new();
     if (!tape)
