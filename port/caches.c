@@ -216,7 +216,7 @@ static unsigned asked(const node *n, const pair *p, int depth)
         if (names_both(n->kid[i], p, depth))
             bits |= asked(n->kid[i], p, depth);
     const bool compares = n->kind == BinaryOperator && one_of(n->opcode, "== !=");
-    if (compares && asks_for_zero(n, p))
+    if (n->asks_same || (compares && asks_for_zero(n, p)))
         return 0;
     if (compares && (bits & NEAR))
         return EQUAL;

@@ -13,8 +13,12 @@
  * makes the tape fail (`same` in helpers.c): a status, and no wrong derivative.
  * That needs a tape, so it is for `ad_rev`.
  *
- * What may be a copy is a local variable that is copied to the other one, also by
- * way of others.
+ * So it looks at `==` and `!=`, and at orders that ask for equality (orders.c), if
+ * both numbers are kept somewhere; at a variable that is the difference of two and does not
+ * change, too, which is no copy of 0: `const double h = b - a; if (h != 0) ...`.
+ *
+ * What a comparison is not made for, because && or ?: leaves it out, does not depend
+ * on it.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -22,48 +26,35 @@
 #include "port.h"
 #include <string.h>
 
-enum { MOST_LINKED = 16 };
-
-typedef struct linked {
-    const node *of[MOST_LINKED];
-    int count;
-} linked;
-
-static bool is_linked(const linked *l, const node *d)
+static bool is_kept(const node *n)
 {
-    for (int i = 0; i < l->count; i++)
-        if (l->of[i] == d)
-            return true;
-    return false;
+    const function *f = n->kind == CallExpr ? function_called(n) : NULL;
+    return n->kind == DeclRefExpr || n->kind == MemberExpr
+        || n->kind == ArraySubscriptExpr
+        || (n->kind == UnaryOperator && is(n->opcode, "*"))
+        || (f != NULL && f->body != NULL);
 }
 
-static void link_copy(linked *l, const node *to, node *from)
+// Both operands of a comparison are the two of the question; or one of them is
+// their difference.
+static bool are_operands(const node *n, const question *q)
 {
-    const node *source = local_variable(base_node(from));
-    if (to == NULL || source == NULL || l->count == MOST_LINKED
-        || is_linked(l, to) == is_linked(l, source))
-        return;
-    l->of[l->count++] = is_linked(l, to) ? source : to;
+    const node *a = base_node(n->kid[0]), *b = base_node(n->kid[1]);
+    if (!one_of(n->opcode, "== !="))
+        return ((a == q->a && b == q->b) || (a == q->b && b == q->a))
+            && is_kept(a) && is_kept(b) && !has_effect(a) && !has_effect(b);
+    return a == q->a && b == q->b ? is_kept(a) && is_kept(b)
+         : begins_as(a, q->in) != NULL || begins_as(b, q->in) != NULL;
 }
 
-static void link_copies(linked *l, const node *n)
+bool run_sees(node *n, const question *q)
 {
-    if (n->kind == BinaryOperator && is(n->opcode, "="))
-        link_copy(l, local_variable(base_node(n->kid[0])), n->kid[1]);
-    if (n->kind == VarDecl && n->init && n->kids)
-        link_copy(l, n, n->kid[0]);
-    for (int i = 0; i < n->kids; i++)
-        link_copies(l, n->kid[i]);
-}
-
-bool may_be_copies(const node *a, const node *b, const function *f)
-{
-    linked l = { .of = { local_variable(a) }, .count = 1 };
-    if (strcmp(opt.number, "ad_rev") != 0 || l.of[0] == NULL)
+    if (strcmp(opt.number, "ad_rev") != 0 || n->kind != BinaryOperator
+        || !one_of(n->opcode, "== != < > <= >=") || !are_operands(n, q))
         return false;
-    for (int before = 0; before < l.count;) {
-        before = l.count;
-        link_copies(&l, f->body);
-    }
-    return local_variable(b) != NULL && is_linked(&l, local_variable(b));
+    if (!n->asks_same)
+        note(n, "the tape fails where the two are equal and none is a copy of the "
+             "other, unless --equal %.*s", (int)q->in->name.n, q->in->name.at);
+    n->asks_same = 1;
+    return true;
 }

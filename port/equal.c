@@ -13,7 +13,7 @@
  *   - a loop ends that computes one number anew of the other: nothing changes
  *   - a function that compares says the order, and only that is asked of it
  *   - the user says so: --equal FUNCTION
- *   - one may be a copy of the other, and the run sees whether it is (copies.c)
+ *   - the run sees whether one is a copy of the other (copies.c)
  *
  * What is not understood is refused.
  * caches.c knows other ways to ask.
@@ -36,13 +36,52 @@ bool equal_allowed(const function *f)
 
 /* --- numbers that are compared -------------------------------------------- */
 
-// x and floor(x): x is a whole number.
-static bool is_rounded(const node *n, const node *x)
+static bool is_literal(node *n, const char *spelled);
+
+// Something is stored there, or its address is taken.
+static bool changes(const node *n, const node *x)
 {
+    if ((is_store(n) || (n->kind == UnaryOperator && is(n->opcode, "&")))
+        && same_code(base_node(n->kid[0]), x))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (changes(n->kid[i], x))
+            return true;
+    return false;
+}
+
+// A local variable or a parameter whose number stays what it is.
+static bool stays(const node *n, const function *in)
+{
+    return (local_variable(n) != NULL || parameter_index(in, n) >= 0)
+        && !changes(in->body, n);
+}
+
+node *begins_as(const node *n, const function *in)
+{
+    const node *d = local_variable(n);
+    return d != NULL && d->init && d->kids && stays(n, in) ? d->kid[0] : NULL;
+}
+
+// x, x + 0.5, x - 0.5
+static bool is_shifted(node *n, const node *x)
+{
+    n = base_node(n);
+    return same_code(n, x)
+        || (n->kind == BinaryOperator && one_of(n->opcode, "+ -")
+            && same_code(base_node(n->kid[0]), x) && is_literal(n->kid[1], "0.5 .5"));
+}
+
+// x and floor(x), also in a variable: x is a whole number.
+static bool is_rounded(const node *n, const node *x, const function *in)
+{
+    node *begin = begins_as(n, in);
+    if (begin != NULL && stays(x, in))
+        n = base_node(begin);
     return n->kind == CallExpr && n->kids == 2
         && one_of(callee_name(n), "floor ceil trunc rint round nearbyint floorf "
                   "ceilf truncf rintf roundf")
-        && same_code(base_node(n->kid[1]), x) && !has_effect(x);
+        && is_shifted(n->kid[1], x) && !has_effect(x);
 }
 
 // a + h or a - h, of a: they are equal where h is lost in rounding.
@@ -192,7 +231,8 @@ static bool are_compared(const node *n, const function *in, node **a, node **b)
 bool are_apart(const question *q)
 {
     return !(same_code(q->a, q->b) && !has_effect(q->a))
-        && !is_rounded(q->a, q->b) && !is_rounded(q->b, q->a)
+        && !is_rounded(q->a, q->b, q->in)
+        && !is_rounded(q->b, q->a, q->in)
         && !is_sum_with(q->a, q->b) && !is_sum_with(q->b, q->a);
 }
 
@@ -515,13 +555,7 @@ void refuse_equal(const node *answer, const question *q)
 static void look_at(node *n, const function *f)
 {
     question q = { .in = f };
-    const bool may_lose = asks(n, &q) && !equal_harmless(n, &q);
-    if (may_lose && n->kind == BinaryOperator && base_node(n->kid[0]) == q.a
-        && base_node(n->kid[1]) == q.b && may_be_copies(q.a, q.b, f)) {
-        n->asks_same = 1;
-        note(n, "the tape fails where the two are equal and none is a copy of the "
-             "other, unless --equal %.*s", (int)f->name.n, f->name.at);
-    } else if (may_lose)
+    if (asks(n, &q) && !equal_harmless(n, &q) && !run_sees(n, &q))
         refuse_equal(n, &q);
     for (int i = 0; i < n->kids; i++)
         look_at(n->kid[i], f);

@@ -175,6 +175,24 @@ static form rounded(buffer *b, const node *n, size_t from)
     return F_NUMBER;
 }
 
+// The twin looks whether one of the two is a copy of the other (copies.c).
+static void ask_same(buffer *b, const char *name, node *n, bool apart)
+{
+    if (one_of(n->opcode, "== !="))
+        putf(b, "%ssame%s(", is(n->opcode, "!=") ? "!" : "", opt.suffix);
+    else
+        putf(b, "%s(apart%s(", name, opt.suffix);
+    write_as(b, n->kid[0], F_NUMBER, apart);
+    put(b, ", ");
+    write_as(b, n->kid[1], F_NUMBER, apart);
+    put(b, ")");
+    if (one_of(n->opcode, "== !="))
+        return;
+    put(b, ", ");
+    write_as(b, n->kid[1], F_NUMBER, apart);
+    put(b, ")");
+}
+
 static form write_binary(buffer *b, node *n, bool apart)
 {
     const char *name = operator_of(n->opcode);
@@ -191,10 +209,10 @@ static form write_binary(buffer *b, node *n, bool apart)
         return rounded(b, n, from);
     }
     if (name != NULL && (number_of(n->kid[0]) || number_of(n->kid[1]))) {
-        buffer same = { 0 };
-        putf(&same, "%ssame%s", is(n->opcode, "!=") ? "!" : "", opt.suffix);
-        call_of_two(b, n->asks_same ? same.at : name, n, apart);
-        free(same.at);
+        if (n->asks_same)
+            ask_same(b, name, n, apart);
+        else
+            call_of_two(b, name, n, apart);
         return F_PLAIN;
     }
     return plain_binary(b, n, apart, each_natural);

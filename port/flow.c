@@ -869,8 +869,8 @@ bool flow_run(void)
     own_settle();
     types_conflicts();
     laters_check();
-    caches_check();
     equal_check();
+    caches_check();
     orders_check();
     globals_check();
     return true;

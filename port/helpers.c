@@ -20,18 +20,23 @@ typedef struct helper {
       "{\n    y = $(ad_" operation "(*x, y));\n    y.v = (float)y.v;\n"     \
       "    return *x = y;\n}\n" }
 
+#define FAIL_IF_EQUAL                                                       \
+    "    const bool copy = x.job == y.job && (x.job == 0 || x.seq == y.seq);\n" \
+    "    if (ad_eq(x, y) && !copy)\n"                                       \
+    "        ad_fail(ADREV_EHOOK, \"two numbers are equal, and none is a copy " \
+    "of the other: see adrev-port --equal\");\n"
+
 static const helper parts[] = {
     { "float", "// x as a float: its derivative is that of x.\n"
       "static inline @ float#(@ x)\n{\n    x.v = (float)x.v;\n"
       "    return x;\n}\n" },
     { "same", "// Whether x and y are equal. If none is a copy of the other, their "
       "derivatives\n// need not be: the tape fails, and does not take a way of one.\n"
-      "static inline bool same#(@ x, @ y)\n{\n"
-      "    const bool copy = x.job == y.job && (x.job == 0 || x.seq == y.seq);\n"
-      "    const bool equal = ad_eq(x, y);\n"
-      "    if (equal && !copy)\n"
-      "        ad_fail(ADREV_EHOOK, \"two numbers are equal, and none is a copy of "
-      "the other: see adrev-port --equal\");\n    return equal;\n}\n" },
+      "static inline bool same#(@ x, @ y)\n{\n" FAIL_IF_EQUAL
+      "    return ad_eq(x, y);\n}\n" },
+    { "apart", "// x, which is compared with y. If they are equal, and none is a copy "
+      "of the\n// other, the tape fails.\n"
+      "static inline @ apart#(@ x, @ y)\n{\n" FAIL_IF_EQUAL "    return x;\n}\n" },
     { "modf", "static inline @ modf#(@ x, @ *whole)\n{\n"
       "    *whole = $(ad_trunc(x));\n"
       "    return isinf(ad_value(x)) ? $(ad_copysign(0.0, x))\n"

@@ -268,11 +268,31 @@ bool is_jump(const node *n)
         || n->kind == ContinueStmt || n->kind == GotoStmt;
 }
 
+static bool jumps_on(const node *n)
+{
+    bool does = n->kind == BreakStmt || n->kind == ContinueStmt;
+    for (int i = 0; i < n->kids && !does; i++)
+        does = jumps_on(n->kid[i]);
+    return does;
+}
+
+// do { ... } while (0), as macros have it, without a break.
+static bool is_once(const node *n)
+{
+    return n->kind == DoStmt && n->kids == 2 && base_node(n->kid[1])->kind
+        == IntegerLiteral && is(base_node(n->kid[1])->value, "0")
+        && !jumps_on(n->kid[0]);
+}
+
 const node *last_statement(const node *n)
 {
-    while (n->kind == CompoundStmt && n->kids)
-        n = n->kid[n->kids - 1];
-    return n;
+    for (;;)
+        if (n->kind == CompoundStmt && n->kids)
+            n = n->kid[n->kids - 1];
+        else if (is_once(n))
+            n = n->kid[0];
+        else
+            return n;
 }
 
 const node *local_variable(const node *n)

@@ -164,7 +164,8 @@ static int argument_of(const node *n, const function *f)
 // The first comparison of two of the arguments: `at` says which.
 static bool compares_arguments(node *n, const function *f, comparison *c, int at[2])
 {
-    if (is_comparison(n, f, c) && varies(c->a) && varies(c->b)) {
+    if (!(n->asks_same && one_of(n->opcode, "== !=")) && is_comparison(n, f, c)
+        && varies(c->a) && varies(c->b)) {
         at[0] = argument_of(c->a, f), at[1] = argument_of(c->b, f);
         if (at[0] >= 0 && at[1] >= 0 && at[0] != at[1])
             return true;
@@ -270,6 +271,15 @@ static node *beginning(const node *n)
         && (d->ty == NULL || d->ty->kind == T_OTHER) ? d->kid[0] : NULL;
 }
 
+// Without parentheses and casts, but for one that rounds a number.
+static node *truth_of(node *n)
+{
+    node *const base = base_node(n);
+    while (n != base && !is(n->cast, "FloatingToIntegral"))
+        n = n->kind == GenericSelectionExpr ? base : n->kid[0];
+    return n;
+}
+
 static bool value_of_comparison(node *n, supposed *s, long *value)
 {
     comparison c;
@@ -288,7 +298,7 @@ static bool value_of_comparison(node *n, supposed *s, long *value)
 static long value_of(node *n, supposed *s)
 {
     long value, x, y, z;
-    n = base_node(n);
+    n = truth_of(n);
     if (value_of_comparison(n, s, &value) || value_of_call(n, s, &value))
         return value;
     if (n->kind == IntegerLiteral)
@@ -485,7 +495,7 @@ static bool question_in(node *n, const function *f, question *q)
         q->a = base_node(n->kid[at[0] + 1]);
         q->b = base_node(n->kid[at[1] + 1]);
     } else if (begins != NULL)
-        return question_in(base_node((node *)begins), f, q);
+        return question_in(truth_of((node *)begins), f, q);
     return q->a != NULL && are_apart(q);
 }
 
@@ -503,9 +513,10 @@ static bool is_truth(const node *n)
 static void look_at(node *n, const function *f)
 {
     question q;
-    if (is_truth(n) && question_in(base_node(n), f, &q)) {
+    if (is_truth(n) && question_in(truth_of(n), f, &q)) {
         node *whole = whole_of(n);
-        if (may_ask_equality(whole, &q) && !equal_harmless(whole, &q))
+        if (may_ask_equality(whole, &q) && !equal_harmless(whole, &q)
+            && !run_sees(truth_of(n), &q))
             refuse_equal(whole, &q);
     }
     for (int i = 0; i < n->kids; i++)

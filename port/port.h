@@ -513,7 +513,8 @@ const node *local_variable(const node *n);      // that n names; NULL: none
 const node *condition_of(const node *n);        // of an if, ?:, switch or loop
 bool is_condition(const node *n);       // of an if or a loop
 bool is_jump(const node *n);            // a return, break, continue or goto
-const node *last_statement(const node *n);      // of a block; else n itself
+const node *last_statement(const node *n);      // of a block, or of
+                                        // do { } while (0); else n itself
 void twin_name(buffer *b, const node *decl);
 
 void step_note(ty *pointer);            // it goes to other elements
@@ -586,13 +587,15 @@ void globals_check(void);
 void caches_check(void);                // of results that are used again
 void equal_check(void);                 // of numbers that are compared
 void orders_check(void);
-bool may_be_copies(const node *a, const node *b, const function *f);
+bool run_sees(node *n, const question *q);      // and the tape fails
 bool equal_allowed(const function *f);  // the user says that this is meant
 bool varies(const node *n);             // a number that depends on inputs
 int parameter_index(const function *f, const node *n);  // of a name; or -1
 // The operation whose operands are equal where n is 0, or 1; NULL: there is none.
 const node *two_in(node *n, node *constant, const function *in);
 bool are_apart(const question *q);
+// What a local variable is, which gets nothing else; NULL: it is something else.
+node *begins_as(const node *n, const function *in);
 bool equal_harmless(const node *answer, const question *q);
 void refuse_equal(const node *answer, const question *q);
 void questions_print(void);             // comparisons of numbers, for a check

@@ -7,8 +7,9 @@
 // function: compared_orders_sorted
 // function: compared_orders_steps
 // function: compared_orders_zero
+// function: compared_orders_left
 // in: 3
-// out: 5
+// out: 6
 // at: 0.5 0.25 2
 // at: 1.5 0.75 0.3
 // tolerance: 1e-9
@@ -17,6 +18,7 @@
 // call: y[2] = compared_orders_sorted@(x);
 // call: y[3] = compared_orders_steps@(x);
 // call: y[4] = compared_orders_zero@(x);
+// call: y[5] = compared_orders_left@(x);
 #include <math.h>
 #include <stdlib.h>
 
@@ -42,6 +44,16 @@ double compared_orders_between(const double *x)
     if (x[2] < 0.1 || x[2] > 0.2)
         y *= x[2];
     return x[1] < x[2] && x[2] >= x[1] ? y : 2 * y;
+}
+
+// Where the two are equal, the second question is not asked.
+double compared_orders_left(const double *x)
+{
+    if (x[0] >= x[1])
+        return x[0] * x[2];
+    if (x[0] > x[1] || x[0] < x[1])
+        return x[1] * x[2];
+    return x[2];
 }
 
 // One of the two changes between the questions.

@@ -27,6 +27,7 @@
 #     // passive: NAME ...           are no recorded numbers there
 #     // own: NAME ...               functions that have no twins: they are called
 #     // may: refuse                 as good as converting it
+#     // number: ad_fwd              refused with these numbers
 #
 # In `call`, @ is nothing for the original and the suffix for its twin. `real`
 # is the type of a number: double, __float128, ad_rev and ad_fwd in turn. Plain
@@ -107,6 +108,7 @@ list() {
          / \/\/ refused: / { refused = 1 }
          / \/\/ refused: .*(print|scan)/ { alone = 1 }
          !head { next }
+         $2 == "number:" { alone = 1 }
          $2 == "may:" { may = "either" }
          $2 == "keeps:" || $2 == "passive:" || $2 == "own:" { looked = "looked" }
          $2 == "function:" || $2 == "with:" || $2 == "of:" {
@@ -154,7 +156,8 @@ unrefused() {                           # unrefused FILE.c
 }
 
 must_refuse() {
-    convert "$1" ad_rev "$out/rev/$1.h"
+    numbers=$(field "$1" number)
+    convert "$1" "${numbers:-ad_rev}" "$out/rev/$1.h"
     status=$?
     if [ $status != 1 ]; then
         wrong "$1" "status $status in place of 1" "$out/$1.said"
@@ -588,7 +591,7 @@ equal_inputs() {
     works "an input is named" 0 grep -q 'lost: dy.0./dx.[01]. .* equal to x' \
         "$out/said_before"
     set -- "$port" "$out/equal.c" --function mean --with a --with b
-    works "two inputs are compared" 1 "$@" -o "$out/none.h"
+    works "two inputs are compared" 1 "$@" --number ad_fwd -o "$out/none.h"
     works "--equal" 0 "$@" --equal mean -o "$out/equal_ad.h"
     printf '%s\n' '#include <math.h>' 'static double at, sine;' \
         'double beside(const double *x) { double s = x[0] == x[1] ? 0 : x[0] - x[1];' \
@@ -658,6 +661,16 @@ copies() {
     works "others, which are equal" 0 grep -q 'the tape fails, at . of 7 points' \
         "$out/said_before"
     works "copies, without a tape" 1 "$@" --number ad_fwd -o "$out/none.h"
+    # shellcheck disable=SC2046  # a list
+    works "seen in the run" 0 "$port" seen_equal.c --with x:2 -o "$out/seen_equal_ad.h" \
+        $(sed -n 's|^double \(seen_[a-z]*\)(const.*|--function \1|p' "$here/seen_equal.c")
+    works "seen_run.c" 0 "$cc" -std=c11 -Wall -Wextra -O0 -I"$root" -I"$out" seen_run.c \
+        -o "$out/seen_run" -lm
+    works "the tape fails" 0 "$out/seen_run"
+    # shellcheck disable=SC2046  # a list
+    works "orders, without a tape" 0 "$port" compared_orders.c --with x:3 \
+        $(sed -n 's|^// function: |--function |p' "$here/compared_orders.c") \
+        --number ad_fwd -o "$out/orders_ad.h"
 }
 
 # Two files that mean something else by one name.

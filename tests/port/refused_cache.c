@@ -1,5 +1,6 @@
 // tags: part
 // SPDX-License-Identifier: MIT-0
+// number: ad_fwd
 // port: a result that is kept for the next call with an equal number
 // function: refused_cache
 // with: x

@@ -1,5 +1,6 @@
 // tags: part
 // SPDX-License-Identifier: MIT-0
+// number: ad_fwd
 // port: results that are used again if two numbers are equal, asked in many ways
 // function: refused_cache_order
 // with: x:3

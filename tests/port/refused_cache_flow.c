@@ -1,5 +1,6 @@
 // tags: part
 // SPDX-License-Identifier: MIT-0
+// number: ad_fwd
 // port: results that are used again, asked in loops, in && and ||, and before
 // function: refused_cache_searched
 // with: x:3

@@ -1,5 +1,6 @@
 // tags: part
 // SPDX-License-Identifier: MIT-0
+// number: ad_fwd
 // port: results that are kept in elements, or behind a pointer
 // function: refused_cache_struct
 // with: x:2

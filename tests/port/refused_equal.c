@@ -1,5 +1,6 @@
 // tags: part
 // SPDX-License-Identifier: MIT-0
+// number: ad_fwd
 // port: two numbers are compared, and where they are equal the result has the
 // derivatives of one of them, or of none
 // function: refused_equal_walk

@@ -1,5 +1,6 @@
 // tags: part
 // SPDX-License-Identifier: MIT-0
+// number: ad_fwd
 // port: orders, differences and distances that ask whether two numbers are equal
 // function: refused_orders_both
 // with: x:3
@@ -102,8 +103,15 @@ static bool orders_no_sign(double d)
     return !(d < 0) && !(d > 0); // refused: derivatives may be lost
 }
 
+static bool orders_turned(double d)
+{
+    return !(0 < d) && !(d < 0); // refused: derivatives may be lost
+}
+
 double refused_orders_called(const double *x)
 {
+    if (orders_turned(x[1] - 2 * x[2]))
+        return x[1];
     if (!orders_less(x[0], x[1]) && !orders_less(x[1], x[0])) // refused: derivatives may be lost
         return x[0];
     if (orders_of(&x[0], &x[2]) < 0)

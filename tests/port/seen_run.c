@@ -1,0 +1,80 @@
+// tags: part
+// SPDX-License-Identifier: MIT-0
+/* seen_run.c - twins that compare two numbers: if these are equal and none is a copy
+ * of the other, the tape fails; of copies, and of others, derivatives are right.
+ * port.sh converts seen_equal.c for it. */
+
+#define ADREV_IMPLEMENTATION
+#include "adrev.h"
+#include "seen_equal_ad.h"
+#include "seen_equal.c"
+#include <stdio.h>
+
+typedef struct pair {
+    const char *name;
+    double (*of)(const double *x);
+    ad_rev (*twin)(const ad_rev *x);
+    bool copies;                // of copies the derivative is right
+} pair;
+
+#define OF(name, copies) { #name, name, name##_ad, copies }
+
+static const pair all[] = {
+    OF(seen_equal, true), OF(seen_unequal, true), OF(seen_memo, true),
+    OF(seen_loop, true), OF(seen_orders, true), OF(seen_sign, true),
+    OF(seen_chain, true), OF(seen_call, true),
+    OF(seen_step, false), OF(seen_quotient, false)
+};
+
+static int wrong;
+
+static void say(const pair *p, const char *what)
+{
+    printf("%s: %s\n", p->name, what);
+    wrong++;
+}
+
+// By x[0], or, of copies, by both.
+static double slope(const pair *p, const double x[2], bool copies)
+{
+    const double h = 1e-6;
+    const double up[2] = { x[0] + h, x[1] + copies * h };
+    const double down[2] = { x[0] - h, x[1] - copies * h };
+    return (p->of(up) - p->of(down)) / (2 * h);
+}
+
+static void look(const pair *p, double a, double b, bool copies)
+{
+    const double x[2] = { a, b };
+    ad_tape *tape = ad_tape_new();
+    ad_rev rx[2];
+    double g[2] = { 0, 0 };
+    ad_use(tape);
+    ad_inputs(2, x, rx);
+    if (copies)
+        rx[1] = rx[0];
+    const ad_rev y = p->twin(rx);
+    const ad_status status = ad_gradient(tape, y, copies ? 1 : 2, rx, g);
+    if (ad_value(y) - p->of(x) != 0)
+        say(p, "another value");
+    if (a == b && !(copies && p->copies)) {
+        if (status != ADREV_EHOOK)
+            say(p, "two numbers are equal, and the tape does not fail");
+    } else if (status != ADREV_OK) {
+        say(p, "the tape fails without need");
+    } else if (fabs(g[0] - slope(p, x, copies)) > 1e-7) {
+        say(p, "a wrong derivative");
+    }
+    ad_tape_free(tape);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        look(&all[i], 0.5, 1.25, false);
+        look(&all[i], 1.5, 0.75, false);
+        look(&all[i], 0.75, 0.75, false);
+        look(&all[i], 0.75, 0.75, true);
+    }
+    return wrong != 0;
+}
