@@ -19922,7 +19922,7 @@ static void adx_say_steps(adx_tensor_file *k, adx_text *t)
         adx_say_origin(k, t);
     if (o->header != NULL)
         adx_say(t, "#include \"%s\"\n", o->header);
-    adx_say(t, "#include <math.h>\n\n");
+    adx_say_math(t, k->loaded);
     if (k->rolled)
         adx_say_rolled(t);
     adx_say_size_limits(k, t);

@@ -14,8 +14,9 @@
  *           adx_say adx_say_index adx_open_element adx_close_element
  *           adx_function_space adx_table_space adx_array_space
  *           adx_restrict_word adx_stride_type adx_infinity adx_say_literal
- *           adx_say_element_literal adx_say_formula ADX_HELPER_COUNT
- *           adx_find_helpers adx_are_in_dialect adx_say_helpers
+ *           adx_say_element_literal adx_say_formula adx_say_math
+ *           ADX_HELPER_COUNT adx_find_helpers adx_are_in_dialect
+ *           adx_say_helpers
  * ========================================================================== */
 
 ADX_SELDOM_BEGIN
@@ -302,6 +303,22 @@ static void adx_say_formula(adx_text *t, const char *at,
             adx_put_text(t, word, (size_t)(at - word));
         }
     }
+}
+
+// Writes the line for <math.h>. In code that this process loads and may run on
+// threads, lgamma is lgamma_r, as core/operations has it: lgamma sets signgam,
+// which all threads share.
+static void adx_say_math(adx_text *t, bool loaded)
+{
+    const char *suffix = t->single ? "f" : "";
+    adx_say(t, "#include <math.h>\n\n");
+    if (!loaded || !ADX_HAS_LGAMMA_R)
+        return;
+    adx_say(t, "%s %s_with_sign(%s x, int *sign) __asm__(\"lgamma%s_r\");\n\n"
+            "static inline %s %s_lgamma(%s x)\n{\n    int sign = 0;\n"
+            "    return %s_with_sign(x, &sign);\n}\n\n", t->real, t->name,
+            t->real, suffix, t->real, t->name, t->real, t->name);
+    adx_say(t, "#define lgamma%s %s_lgamma\n\n", suffix, t->name);
 }
 
 /* --- helper functions ---------------------------------------------------- */

@@ -57,7 +57,7 @@ static void adx_say_top(const adx_c_file *file)
     if (t->dialect != ADREV_C99)
         adx_say_dialect(t);
     else if (!t->header)
-        adx_say(t, "#include <math.h>\n\n");
+        adx_say_math(t, t->loaded);
     else
         adx_say(t, "\n *\n * Functions return 0, or 1 + the guard that x did "
                 "not pass: then nothing\n * but work has been written. work "

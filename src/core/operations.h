@@ -8,11 +8,11 @@
  * number/fronts.
  *
  *   needs   core/config core/types
- *   offers  ADX_JOIN ADX_K adx_digamma adx_polygamma adx_beta_density
- *           ADX_HELPERS ADX_COST_SHORT ADX_COST_CALL ADX_COST_LONG ADX_COST
- *           ADX_MAY_CALL ADX_LINEAR ADX_COMMUTES ADX_IDENTITY ADX_WHOLE_X
- *           ADX_WHOLE_Y ADX_ADDS ADX_TIMES ADX_SCALES ADX_ATTRIBUTES
- *           ADX_IS_ONE adx_f_* adx_fx_* adx_fy_* adx_fz_*
+ *   offers  ADX_JOIN ADX_K ADX_HAS_LGAMMA_R adx_digamma adx_polygamma
+ *           adx_beta_density ADX_HELPERS ADX_COST_SHORT ADX_COST_CALL
+ *           ADX_COST_LONG ADX_COST ADX_MAY_CALL ADX_LINEAR ADX_COMMUTES
+ *           ADX_IDENTITY ADX_WHOLE_X ADX_WHOLE_Y ADX_ADDS ADX_TIMES ADX_SCALES
+ *           ADX_ATTRIBUTES ADX_IS_ONE adx_f_* adx_fx_* adx_fy_* adx_fz_*
  * ========================================================================== */
 
 /* --- the C library at ad_real -----------------------------------------------
@@ -62,6 +62,12 @@ ADX_INLINE ad_real adm_ldexp(ad_real x, int k)
 #if !defined ADREV_NO_THREADS && defined __ELF__                            \
     && (defined __linux__ || defined __FreeBSD__ || defined __NetBSD__      \
         || defined __OpenBSD__)
+#define ADX_HAS_LGAMMA_R 1
+#else
+#define ADX_HAS_LGAMMA_R 0
+#endif
+
+#if ADX_HAS_LGAMMA_R
 ADX_EXTERN double adx_lgamma_double(double x, int *sign) __asm__("lgamma_r");
 ADX_EXTERN float adx_lgamma_float(float x, int *sign) __asm__("lgammaf_r");
 

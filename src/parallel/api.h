@@ -112,7 +112,7 @@ typedef struct ad_scope {
     void (*adx_first_f[16])(void *);
     void *adx_first_arg[16];
     void *adx_memory;
-    const ad_allocator *adx_allocator;
+    ad_allocator adx_allocator;
     bool adx_open;
 } ad_scope;
 

@@ -504,12 +504,28 @@ ADX_API void ad_fork2(void (*f)(void *), void *a, void (*g)(void *), void *b)
     ad_fork_n(2, adx_either, &two);
 }
 
-// Where a fork takes memory of its own: from the allocator of the current tape,
-// or, without a tape or in fixed memory, by malloc.
-static const ad_allocator *adx_fork_memory(void)
+// Where a fork takes memory of its own: the allocator of the current tape. All
+// NULL: there is no tape, or it lies in fixed memory; then it is malloc, with
+// ADREV_NO_STDLIB, too.
+static ad_allocator adx_fork_memory(void)
 {
     const ad_tape *t = adx_now.tape;
-    return adx_allocator_or(t == NULL ? NULL : &t->allocator);
+    return t == NULL ? (ad_allocator){ .user = NULL } : t->allocator;
+}
+
+static void *adx_take_for_fork(const ad_allocator *a, size_t n, size_t size)
+{
+    if (adx_is_allocator(a))
+        return adx_take(a, n, size);
+    return n > SIZE_MAX / size ? NULL : malloc(n * size);
+}
+
+static void adx_drop_of_fork(const ad_allocator *a, void *block)
+{
+    if (adx_is_allocator(a))
+        adx_drop(a, block);
+    else
+        free(block);
 }
 
 // The parts of a range, of `grain` elements each.
@@ -562,8 +578,8 @@ ADX_API ad_rev ad_parallel_reduce(size_t n, size_t grain,
     size_t parts = adx_cut_up(&p);
     if (parts == 0)
         return adx_passive(0);
-    const ad_allocator *a = adx_fork_memory();
-    p.result = (ad_rev *)adx_take(a, parts, sizeof *p.result);
+    const ad_allocator memory = adx_fork_memory();
+    p.result = (ad_rev *)adx_take_for_fork(&memory, parts, sizeof *p.result);
     if (p.result == NULL) {
         adx_failed(ADREV_ENOMEM);
         return adx_no_result();
@@ -572,7 +588,7 @@ ADX_API ad_rev ad_parallel_reduce(size_t n, size_t grain,
     ad_rev y = combine == NULL ? ad_sum(parts, p.result) : p.result[0];
     for (size_t i = 1; combine != NULL && i < parts; i++)
         y = combine(y, p.result[i], ctx);
-    adx_drop(a, p.result);
+    adx_drop_of_fork(&memory, p.result);
     return y;
 }
 
@@ -601,8 +617,8 @@ static void adx_scoped(size_t i, void *ctx)
 static bool adx_widen_scope(ad_scope *scope)
 {
     size_t room = 2 * scope->adx_room;
-    void *memory = adx_take(scope->adx_allocator, room,
-                            sizeof *scope->adx_f + sizeof(void *));
+    void *memory = adx_take_for_fork(&scope->adx_allocator, room,
+                                     sizeof *scope->adx_f + sizeof(void *));
     if (memory == NULL)
         return false;
     void (**f)(void *) = (void (**)(void *))memory;
@@ -612,7 +628,7 @@ static bool adx_widen_scope(ad_scope *scope)
            scope->adx_n * sizeof *f);
     memcpy(arg, first ? scope->adx_first_arg : scope->adx_arg,
            scope->adx_n * sizeof *arg);
-    adx_drop(scope->adx_allocator, scope->adx_memory);
+    adx_drop_of_fork(&scope->adx_allocator, scope->adx_memory);
     scope->adx_memory = memory;
     scope->adx_f = f;
     scope->adx_arg = arg;
@@ -641,7 +657,7 @@ ADX_API void ad_scope_add(ad_scope *scope, void (*f)(void *), void *arg)
 ADX_API void ad_scope_close(ad_scope *scope)
 {
     ad_fork_n(scope->adx_n, adx_scoped, scope);
-    adx_drop(scope->adx_allocator, scope->adx_memory);
+    adx_drop_of_fork(&scope->adx_allocator, scope->adx_memory);
     scope->adx_memory = NULL;
     scope->adx_open = false;
 }

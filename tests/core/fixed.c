@@ -499,6 +499,25 @@ static void test_single_elements(void)
     }
 }
 
+// One number as all elements, which stride 0 makes of it; also of an array that
+// is too long, which must return at once.
+static void test_stride_of_zero(void)
+{
+    ad_tape *t = begin(ROOM);
+    ad_real g[2] = { 0, 0 };
+    const ad_rev x[2] = { ad_input(3), ad_input(5) };
+    const ad_rev three = ad_sum_s(3, x, 0);
+    const ad_rev y = ad_rec(ad_add(three, ad_dot_s(3, x, 0, x + 1, 0)));
+    CHECK(ad_gradient(t, y, 2, x, g) == ADREV_OK && y.v == 9 + 45
+              && g[0] == 3 + 15 && g[1] == 9,
+          "stride 0: %g, its slopes %g %g", (double)y.v, (double)g[0],
+          (double)g[1]);
+    const volatile size_t n = SIZE_MAX;
+    const ad_rev most = ad_sum_s(n, x, 0);
+    CHECK(ad_tape_status(t) != ADREV_OK, "SIZE_MAX times x is %g",
+          (double)most.v);
+}
+
 #if ADREV_COUNT
 // What is done for partials, for a scale and for a list of ids with a constant.
 static void test_counts(void)
@@ -808,6 +827,7 @@ int main(void)
     test_arrays();
     test_spacing();
     test_single_elements();
+    test_stride_of_zero();
 #if ADREV_COUNT
     test_counts();
 #endif

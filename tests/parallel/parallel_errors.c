@@ -809,40 +809,59 @@ static void block(void *ctx)
     *v = ad_rec(ad_mul(*v, 2));
 }
 
-// What forks need besides comes from the tape's allocator, too: the results of
-// a reduction, and more branches than a block has room for.
+// What forks need besides a tape: the results of a reduction, and more branches
+// than a block has room for.
 static ad_rev multiple(size_t begin, size_t end, void *ctx)
 {
     (void)end;
     return ad_rec(ad_mul(*(ad_rev *)ctx, (ad_real)(begin + 1)));
 }
 
-static void test_allocator(void)
+static ad_rev forked_sum(ad_rev x)
 {
-    static heap h;
-    ad_allocator allocator = { heap_alloc, heap_free, &h };
-    heap_reset(&h, 0, false);
-    heap_reset(&standard, 0, false);
-    ad_use(ad_tape_new_with(&allocator));
-    ad_rev x = ad_input(3);
     ad_rev v[20];
-    ad_real g = 0;
     for (int i = 0; i < 20; i++)
         v[i] = x;
     ADREV_PARALLEL(scope) {
         for (int i = 0; i < 20; i++)
             ADREV_FORK(scope, block, &v[i]);
     }
-    ad_rev y = ad_rec(ad_add(ad_parallel_reduce(4, 1, multiple, NULL, &x),
-                             ad_sum(20, v)));
-    ad_tape *t = ad_use(tape);
+    ad_rev all = ad_parallel_reduce(4, 1, multiple, NULL, &x);
+    return ad_rec(ad_add(all, ad_sum(20, v)));
+}
+
+static void fork_on(ad_tape *t, const char *name)
+{
+    ad_use(t);
+    ad_real g = 0;
+    ad_rev x = ad_input(3);
+    ad_rev y = forked_sum(x);
+    ad_use(tape);
     ad_status s = ad_gradient(t, y, 1, &x, &g);
-    CHECK(s == ADREV_OK && g == 50, "got \"%s\" and %g", ad_message(s),
-          (double)g);
+    CHECK(s == ADREV_OK && y.v == 150 && g == 50, "%s, %s: got \"%s\" and %g",
+          pool_name, name, ad_message(s), (double)g);
     ad_tape_free(t);
+}
+
+// It comes from the tape's allocator; if the tape has none, from malloc.
+static void test_allocator(void)
+{
+    static _Alignas(64) char memory[1 << 17];
+    static heap h;
+    ad_allocator allocator = { heap_alloc, heap_free, &h };
+    heap_reset(&h, 0, false);
+    heap_reset(&standard, 0, false);
+    fork_on(ad_tape_new_with(&allocator), "an allocator");
     CHECK(standard.asked == 0, "%s: %zu blocks from malloc", pool_name,
           (size_t)standard.asked);
     CHECK(h.live == 0, "%s: %zu blocks leaked", pool_name, (size_t)h.live);
+
+    fork_on(ad_tape_in(memory, sizeof memory), "fixed memory");
+    ad_use(NULL);
+    CHECK(forked_sum((ad_rev){ .v = 3 }).v == 150, "%s: no tape", pool_name);
+    ad_use(tape);
+    CHECK(standard.live == 0, "%s: malloc: %zu blocks leaked", pool_name,
+          (size_t)standard.live);
 }
 
 // ad_job_predict, ad_dump_jobs_dot and tapes of jobs have no allocator of the
