@@ -8,7 +8,7 @@
  * Each program runs on several pools and without one, and is compared with the
  * sheet's values, closed forms and forward numbers.
  *
- *     forks [n]        n forks in a row; default 100000                     */
+ *     forks [n]        n forks in a row; default 100000, -DFEW=1: 10000       */
 
 #include "implementation.h"
 #include "adrev_parallel.h"
@@ -864,7 +864,7 @@ static void test_chain(size_t n)
 
 /* --- all of it ------------------------------------------------------------ */
 
-static size_t row_length = 100000;
+static size_t row_length = 100000 / ONE_IN(10);
 
 static void test_long_row(void)
 {
