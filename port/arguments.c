@@ -18,7 +18,7 @@
 // Of an array of which no count is known: numbers, structures, rows. Behind the
 // numbers of each array there are more, which are no inputs: a function may use
 // more than the check knows of.
-enum { ROOM = 64, MORE = 192, STRUCTURES = 8, ROWS = 8, MOST_DEPTH = 6 };
+enum { ROOM = 64, MORE = 960, STRUCTURES = 8, ROWS = 8, MOST_DEPTH = 6 };
 
 static bool twin;               // which of the two is written
 static int own_unit;            // of the function
@@ -404,7 +404,9 @@ static bool structure_parameter(buffer *b, const node *p, const ty *t,
     putf(b, ";\n    memset(%s, 0, sizeof %s);\n", s, s);
     const ty all = { .kind = T_ARR, .to = (ty *)t };
     open_records[0] = t->record;
-    return fill(b, &all, p->name, input, 1);
+    const bool made = fill(b, &all, p->name, input, 1);
+    open_records[0] = NULL;
+    return made;
 }
 
 // Of any type: a variable that is filled.

@@ -94,7 +94,6 @@ function *instance_of(function *f)
     instance_count++;
     g->name = f->name;
     g->decl = tree_copy(f->decl);
-    g->decl->visited = 0;
     g->decl->function = g;
     g->body = body_of(g->decl);
     g->origin = f;

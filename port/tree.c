@@ -215,6 +215,7 @@ static node *copied(const node *n, node *parent)
     *c = *n;
     c->parent = parent;
     c->ty = NULL;
+    c->visited = 0;             // its declarations are seen anew
     c->function = NULL;
     ((node *)n)->copy = c;
     if (n->kind == VarDecl || n->kind == ParmVarDecl || n->kind == FunctionDecl) {
