@@ -87,7 +87,7 @@ static bool is_rounded(const node *n, const node *x, const function *in)
 // a + h or a - h, of a: they are equal where h is lost in rounding.
 static bool is_sum_with(const node *sum, const node *a)
 {
-    return sum->kind == BinaryOperator && one_of(sum->opcode, "+ -")
+    return sum->kind == BinaryOperator && is_number(sum) && one_of(sum->opcode, "+ -")
         && (same_code(base_node(sum->kid[0]), a)
             || (is(sum->opcode, "+") && same_code(base_node(sum->kid[1]), a)));
 }
@@ -199,6 +199,9 @@ const node *two_in(node *n, node *constant, const function *in)
         return op.n ? n : NULL;
     const node *d = local_variable(n);
     const int parameter = parameter_index(in, n);
+    node *begin = begins_as(n, in);
+    if (begin != NULL && local_variable(base_node(begin)) != NULL)
+        return two_in(begin, constant, in);     // const double e = d;
     if (d != NULL && d->init && d->kids && is_made_by(base_node(d->kid[0]), op))
         return base_node(d->kid[0]);
     return !is_name(n) ? NULL

@@ -238,6 +238,8 @@ static long value_of_other(const node *n, supposed *s)
 
 static long value_of_operator(text o, long x, long y)
 {
+    if (is(o, "<<") || is(o, ">>"))
+        return y < 0 || y > 31 ? 0 : is(o, "<<") ? (long)((unsigned long)x << y) : x >> y;
     switch (o.at[0] * 2 + (o.n == 2)) {
     case '&' * 2 + 1: return x && y;
     case '|' * 2 + 1: return x || y;
@@ -260,7 +262,7 @@ static long value_of_operator(text o, long x, long y)
 static bool is_whole(const node *n)
 {
     return n->kind == BinaryOperator
-        && one_of(n->opcode, "&& || == != < > <= >= + - * & | ^ ,");
+        && one_of(n->opcode, "&& || == != < > <= >= + - * & | ^ << >> ,");
 }
 
 // That it begins as; not if it is no whole number.

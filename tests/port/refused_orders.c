@@ -79,6 +79,8 @@ double refused_orders_whole(const double *x)
         return x[1];
     if (sign == 0 || !differ) // refused: derivatives may be lost
         return x[0];
+    if (((x[1] > 3 * x[2]) | (x[1] < 3 * x[2]) << 1) == 0) // refused: derivatives may be lost
+        return x[1];
     switch ((x[0] > 2 * x[1]) + 2 * (x[0] < 2 * x[1])) { // refused: derivatives may be lost
     case 0:
         return x[0];
@@ -96,6 +98,8 @@ static int orders_of(const double *a, const double *b)
     return *a > *b;
 }
 
+static bool orders_lie(const double *a, const double *b) { return *a < *b; }
+
 static bool orders_none(double d) { return !d; } // refused: derivatives may be lost
 
 static bool orders_no_sign(double d)
@@ -112,6 +116,8 @@ double refused_orders_called(const double *x)
 {
     if (orders_turned(x[1] - 2 * x[2]))
         return x[1];
+    if (!orders_lie(x, x + 1) && !orders_lie(x + 1, x)) // refused: derivatives may be lost
+        return x[0];
     if (!orders_less(x[0], x[1]) && !orders_less(x[1], x[0])) // refused: derivatives may be lost
         return x[0];
     if (orders_of(&x[0], &x[2]) < 0)
@@ -128,8 +134,17 @@ typedef struct orders_pair {
 
 double refused_orders_made(const double *x)
 {
-    double d, e = x[1], u = x[1] / x[2];
+    double d, e = x[1], u = x[1] / x[2], r = floor(x[0] + 0.5), s = x[1];
+    const double first = x[0] - 5 * x[1], second = first, whole = floor(s + 0.5);
     orders_pair p;
+    if (second == 0) // refused: derivatives may be lost
+        return x[0];
+    if (x[2] > 1)
+        r = x[1], s = x[2];
+    if (fabs(x[0] - r) < 1e-12) // refused: derivatives may be lost
+        return x[0];
+    if (fabs(s - whole) < 1e-12) // refused: derivatives may be lost
+        return s;
     d = x[1] - x[0];
     e -= x[2];
     p.d = x[2] - x[0];
