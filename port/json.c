@@ -52,29 +52,47 @@ static bool more(const char **from)
     return true;
 }
 
-static void skip_blanks(int n)
+// Blanks at `at`, n of them.
+static bool indented(size_t n)
 {
-    if (end - at > n && memcmp(at, "                ", (size_t)n) == 0)
-        at += n;
+    static const char blanks[] = "                                "
+                                 "                                ";
+    return n < sizeof blanks && n <= (size_t)(end - at)
+        && memcmp(at, blanks, n) == 0;
 }
 
-// Most of what clang writes is blanks: sixteen at a time, then eight, four, two.
-static void blank(void)
+// Most of what clang writes is blanks: a line begins with as many of them as the
+// one before, or with two fewer if something ends, or with more.
+static void skip_indent(void)
 {
-    if (at < end && *at > ' ')
-        return;
+    static size_t before;
+    const char *from = at;
+
+    if (indented(before))
+        at += before;
+    else if (before > 2 && indented(before - 2))
+        at += before - 2;
+    while (at < end && *at == ' ')
+        at++;
+    before = (size_t)(at - from);
+}
+
+static void skip_blanks(void)
+{
     do {
-        if (at < end && *at == '\n')
+        while (at < end && (*at == ' ' || *at == '\r' || *at == '\t'))
             at++;
-        while (end - at > 16 && memcmp(at, "                ", 16) == 0)
-            at += 16;
-        skip_blanks(8);
-        skip_blanks(4);
-        skip_blanks(2);
-        while (at < end && (*at == ' ' || *at == '\n' || *at == '\r'
-                            || *at == '\t'))
+        while (at < end && *at == '\n') {
             at++;
-    } while (at == end && more(&at));
+            skip_indent();
+        }
+    } while (at == end ? more(&at) : *at == '\r' || *at == '\t');
+}
+
+static inline void blank(void)
+{
+    if (at == end || *at <= ' ')
+        skip_blanks();
 }
 
 bool json_next(char c)
@@ -109,13 +127,24 @@ static text plain_text(text raw)
     return text_in(&b);
 }
 
+// Passes what is in a string as it is. false: it has no end.
+static bool plain_until_stop(const char **from)
+{
+    static const bool stops[256] = { [0] = true, ['"'] = true, ['\\'] = true };
+    do                                  // at `end` there is a 0
+        while (!stops[(unsigned char)*at])
+            at++;
+    while (at == end && more(from));
+    return at < end;
+}
+
 text json_string(void)
 {
     if (!json_next('"'))
         return (text){ "", 0 };
     const char *from = at;
     bool escaped = false;
-    for (; (at < end || more(&from)) && *at != '"'; at++)
+    for (; plain_until_stop(&from) && *at != '"'; at++)
         if (*at == '\\' && (at + 1 < end || more(&from)))
             escaped = true, at++;
     const text t = { from, (size_t)(at - from) };

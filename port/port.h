@@ -58,6 +58,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* === text ================================================================= */
 
@@ -73,12 +74,20 @@ typedef struct buffer {
 
 #define T(literal) ((text){ "" literal, sizeof literal - 1 })
 
+static inline bool same(text a, text b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
+}
+
+static inline bool is(text t, const char *s)
+{
+    return same(t, (text){ s, strlen(s) });
+}
+
 void *take(size_t bytes);               // zeroed; kept until the end
 void *grow(void *old, size_t *room, size_t need, size_t each);
 text text_of(const char *s);
 char *text_copy(text t);                // with a 0 at its end
-bool is(text t, const char *s);
-bool same(text a, text b);
 bool starts(text t, const char *s);
 size_t find(text t, const char *s);     // t.n if it is not there
 void put(buffer *b, const char *s);

@@ -77,13 +77,6 @@ char *text_copy(text t)
     return s;
 }
 
-bool same(text a, text b)
-{
-    return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
-}
-
-bool is(text t, const char *s) { return same(t, text_of(s)); }
-
 bool starts(text t, const char *s)
 {
     const size_t n = strlen(s);

@@ -18,9 +18,16 @@ static int last_file;
 static uint32_t last_line;
 static int unit_read;
 
+// Digits, or 0x and digits as clang writes them.
 static uint64_t number(text t)
 {
-    return strtoull(t.at, NULL, starts(t, "0x") ? 16 : 10);
+    const bool hex = t.n > 2 && t.at[1] == 'x';
+    uint64_t n = 0;
+    for (size_t i = hex ? 2 : 0; i < t.n && word_char(t.at[i]); i++) {
+        const char c = t.at[i];
+        n = n * (hex ? 16 : 10) + (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return n;
 }
 
 static uint64_t identity(text t)
