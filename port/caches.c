@@ -63,15 +63,12 @@ static bool apart(const pair *p)
 static bool names_it(const node *n, const pair *p, bool kept, int depth);
 
 // A local variable stands for what it is made of.
-static bool made_of(const node *d, const node *n, const pair *p, bool kept,
-                    int depth)
+static bool made_of(const node *d, const pair *p, bool kept, int depth)
 {
-    if (n->kind == BinaryOperator && is(n->opcode, "=")
-        && local_variable(base_node(n->kid[0])) == d
-        && names_it(n->kid[1], p, kept, depth))
-        return true;
-    for (int i = 0; i < n->kids; i++)
-        if (made_of(d, n->kid[i], p, kept, depth))
+    const nodes *stores = stores_in(p->in, d);
+    for (size_t i = 0; i < stores->n; i++)
+        if (stores->at[i]->kind == BinaryOperator
+            && names_it(stores->at[i]->kid[1], p, kept, depth))
             return true;
     return false;
 }
@@ -89,7 +86,7 @@ static bool names_it(const node *n, const pair *p, bool kept, int depth)
     for (int i = 0; d->init && i < d->kids; i++)
         if (names_it(d->kid[i], p, kept, depth - 1))
             return true;
-    return made_of(d, p->in, p, kept, depth - 1);
+    return made_of(d, p, kept, depth - 1);
 }
 
 static bool names_both(const node *n, const pair *p, int depth)

@@ -149,7 +149,7 @@ static bool is_made_of_two(const node *n, text op)
 // A store at `at`: of a difference, or, after `d = a`, of `d -= b`.
 static const node *made_here(const node *n, const node *at, text op)
 {
-    if (!is_store(n) || n->kids < 2 || !same_code(base_node(n->kid[0]), at))
+    if (n->kids < 2 || !same_code(base_node(n->kid[0]), at))
         return NULL;
     node *from = base_node(n->kid[1]);
     if (is(n->opcode, "="))
@@ -159,11 +159,12 @@ static const node *made_here(const node *n, const node *at, text op)
         && local_variable(at) != NULL ? n : NULL;
 }
 
-static const node *made_in(const node *n, const node *at, text op)
+static const node *made_in(const node *body, const node *at, text op)
 {
-    const node *of = made_here(n, at, op);
-    for (int i = 0; i < n->kids && of == NULL; i++)
-        of = made_in(n->kid[i], at, op);
+    const nodes *stores = stores_in(body, local_variable(at));
+    const node *of = NULL;
+    for (size_t i = 0; i < stores->n && of == NULL; i++)
+        of = made_here(stores->at[i], at, op);
     return of;
 }
 

@@ -155,10 +155,34 @@ void writes_find(void)
             find_writes(tree->kid[i]);
 }
 
+// A variable of a function, and no pointer.
+static bool is_inner_number(const node *d)
+{
+    return d != NULL && d->kind == VarDecl && d->parent != tree
+        && !holds_pointer(d);
+}
+
+static void find_changes(const node *n)
+{
+    node *d = n->kind == DeclRefExpr ? node_by_id(n->ref) : NULL;
+    if (is_inner_number(d) && !d->changes)
+        d->changes = may_write(n, 0);
+    for (int i = 0; i < n->kids; i++)
+        find_changes(n->kid[i]);
+}
+
+// Of all numbers in a function at once: long ones have many.
 bool data_changes(const node *d)
 {
-    const node *f = d->parent == tree ? NULL : function_around(d);
-    return f ? any_write(f, d, 0) : d->changing;
+    node *f = d->parent == tree ? NULL : function_around(d);
+    if (f == NULL)
+        return d->changing;
+    if (!is_inner_number(d))
+        return any_write(f, d, 0);
+    if (!f->changes_known)
+        find_changes(f);
+    f->changes_known = 1;
+    return d->changes;
 }
 
 // What code that is not converted does.

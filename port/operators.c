@@ -27,6 +27,40 @@ bool is_store(const node *n)
         || (n->kind == UnaryOperator && one_of(n->opcode, "++ --"));
 }
 
+static void list_store(node *in, node *n)
+{
+    nodes *list = in->stores;
+    if (list == NULL)
+        list = in->stores = take(sizeof *list);
+    list->at = grow(list->at, &list->room, list->n + 1, sizeof *list->at);
+    list->at[list->n++] = n;
+}
+
+static void find_stores(node *body, node *n)
+{
+    if (is_store(n)) {
+        const node *d = local_variable(base_node(n->kid[0]));
+        list_store(body, n);
+        if (d != NULL)
+            list_store((node *)d, n);
+    }
+    for (int i = 0; i < n->kids; i++)
+        find_stores(body, n->kid[i]);
+}
+
+// Stores at a local variable, or, if that is NULL, all of a body; in order. They are
+// found once: each condition of a long function asks for them.
+const nodes *stores_in(const node *body, const node *variable)
+{
+    static const nodes none;
+    if (body->stores == NULL) {
+        ((node *)body)->stores = take(sizeof none);
+        find_stores((node *)body, (node *)body);
+    }
+    const node *n = variable ? variable : body;
+    return n->stores ? n->stores : &none;
+}
+
 bool has_effect(const node *n)
 {
     if (is_store(n) || n->kind == CallExpr)

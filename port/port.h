@@ -223,7 +223,15 @@ typedef struct node {
     text prefix;                // of a twin, where two files have this name
     unsigned inside, outside;   // of data: marks of own.c
     unsigned counted : 2;       // of bytes: 1 of recorded numbers, 2 of others
+    struct nodes *stores;       // of a body, or of a variable: see stores_in
+    unsigned changes : 1;       // of a number in a function: code there writes it
+    unsigned changes_known : 1; // of a function: whether each number in it does
 } node;
+
+typedef struct nodes {
+    node **at;
+    size_t n, room;
+} nodes;
 
 node *tree_read(int unit);      // of the JSON that has begun; NULL: not a tree
 node *tree_copy(node *n);               // its declarations are new ones
@@ -618,6 +626,7 @@ typedef enum form { F_PLAIN, F_NUMBER, F_EXPR } form;
 extern int unit_written;                // of what is written now
 bool open_comma(text t);                // that would part arguments
 bool is_store(const node *n);           // = += ++ and the like
+const nodes *stores_in(const node *body, const node *variable);
 bool has_effect(const node *n);         // in it is a store, or a call
 const char *operator_of(text o);        // NULL: no operator of numbers
 const char *change_name(const char *op);

@@ -224,6 +224,7 @@ static node *copied(const node *n, node *parent)
     c->ty = NULL;
     c->visited = 0;             // its declarations are seen anew
     c->function = NULL;
+    c->stores = NULL;
     ((node *)n)->copy = c;
     if (n->kind == VarDecl || n->kind == ParmVarDecl || n->kind == FunctionDecl) {
         c->id = fresh_id += 2;
