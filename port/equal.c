@@ -168,16 +168,28 @@ static const node *made_in(const node *body, const node *at, text op)
     return of;
 }
 
-// What some call of f has as argument i.
-static const node *passed(const node *n, const function *f, int i, text op)
+static void find_calls(names *calls, node *n)
 {
-    const node *of = NULL;
-    if (n->kind == CallExpr && same(callee_name(n), f->name) && i + 1 < n->kids
-        && is_made_of_two(base_node(n->kid[i + 1]), op))
-        return base_node(n->kid[i + 1]);
-    for (int k = 0; k < n->kids && of == NULL; k++)
-        of = passed(n->kid[k], f, i, op);
-    return of;
+    const text name = n->kind == CallExpr ? callee_name(n) : T("");
+    if (name.n)
+        name_set(calls, name, -1, nodes_with(name_find(calls, name, -1), n));
+    for (int i = 0; i < n->kids; i++)
+        find_calls(calls, n->kid[i]);
+}
+
+// What some call of f has as argument i. Calls are found once.
+static const node *passed(const function *f, int i, text op)
+{
+    static names calls;         // a list for each name
+    if (calls.room == 0)
+        find_calls(&calls, tree);
+    const nodes *list = name_find(&calls, f->name, -1);
+    for (size_t k = 0; list != NULL && k < list->n; k++) {
+        const node *n = list->at[k];
+        if (i + 1 < n->kids && is_made_of_two(base_node(n->kid[i + 1]), op))
+            return base_node(n->kid[i + 1]);
+    }
+    return NULL;
 }
 
 int parameter_index(const function *f, const node *n)
@@ -206,7 +218,7 @@ const node *two_in(node *n, node *constant, const function *in)
     if (d != NULL && d->init && d->kids && is_made_by(base_node(d->kid[0]), op))
         return base_node(d->kid[0]);
     return !is_name(n) ? NULL
-         : parameter >= 0 ? passed(tree, in, parameter, op)
+         : parameter >= 0 ? passed(in, parameter, op)
          : made_in(in->body, n, op);
 }
 

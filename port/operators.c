@@ -27,22 +27,23 @@ bool is_store(const node *n)
         || (n->kind == UnaryOperator && one_of(n->opcode, "++ --"));
 }
 
-static void list_store(node *in, node *n)
+// The list, or a new one.
+nodes *nodes_with(nodes *list, node *n)
 {
-    nodes *list = in->stores;
     if (list == NULL)
-        list = in->stores = take(sizeof *list);
+        list = take(sizeof *list);
     list->at = grow(list->at, &list->room, list->n + 1, sizeof *list->at);
     list->at[list->n++] = n;
+    return list;
 }
 
 static void find_stores(node *body, node *n)
 {
     if (is_store(n)) {
-        const node *d = local_variable(base_node(n->kid[0]));
-        list_store(body, n);
+        node *d = (node *)local_variable(base_node(n->kid[0]));
+        body->stores = nodes_with(body->stores, n);
         if (d != NULL)
-            list_store((node *)d, n);
+            d->stores = nodes_with(d->stores, n);
     }
     for (int i = 0; i < n->kids; i++)
         find_stores(body, n->kid[i]);

@@ -626,6 +626,7 @@ typedef enum form { F_PLAIN, F_NUMBER, F_EXPR } form;
 extern int unit_written;                // of what is written now
 bool open_comma(text t);                // that would part arguments
 bool is_store(const node *n);           // = += ++ and the like
+nodes *nodes_with(nodes *list, node *n);
 const nodes *stores_in(const node *body, const node *variable);
 bool has_effect(const node *n);         // in it is a store, or a call
 const char *operator_of(text o);        // NULL: no operator of numbers
