@@ -1383,6 +1383,36 @@ static void test_memory(void)
     run_out(rewinding, 3, 2, VJP);
 }
 
+#ifdef ON_POOL
+static void distance(const ad_rev x[], ad_rev y[], void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_lgamma(ad_add(x[0], 2)));
+}
+
+// The C library's lgamma sets a variable that all threads share: compiled code
+// must not call it, either.
+static void test_compiled_on_pool(void)
+{
+    enum { ALL = 20000 };           // for all threads
+    static double x[ALL], y[ALL];
+    for (int i = 0; i < ALL; i++)
+        x[i] = i * 0.001;
+    ad_fn *fn = NULL;
+    CHECK(ad_fn_record(&fn, distance, NULL, 1, x, 1) == ADREV_OK, "record");
+    ad_status s = ad_fn_compile(fn, NULL);
+    CHECK(s == ADREV_OK || (!ADREV_COMPILE && s == ADREV_ECOMPILE),
+          "compile: %s", ad_message(s));
+    const ad_column in = { x, 1 };
+    const ad_column out = { y, 1 };
+    for (int k = 0; k < 50; k++)    // until several threads are awake
+        CHECK(ad_fn_map(fn, ALL, &in, &out, NULL) == ADREV_OK, "map");
+    for (int i = 0; i < ALL; i++)
+        CHECK(y[i] == lgamma(x[i] + 2), "point %d: %g", i, y[i]);
+    ad_fn_free(fn);
+}
+#endif
+
 /* --- threads -------------------------------------------------------------- */
 
 typedef struct thread_work {
@@ -1455,6 +1485,7 @@ int main(void)
     test_threads();
     CHECK(!wrong, "a replay was asked what it must not be");
 #ifdef ON_POOL
+    test_compiled_on_pool();
     ad_ignore(ad_pool_use(NULL));
     ad_pool_free(pool);
 #endif
