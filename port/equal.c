@@ -39,13 +39,13 @@ bool equal_allowed(const function *f)
 static bool is_literal(node *n, const char *spelled);
 
 // Something is stored there, or its address is taken.
-static bool changes(const node *n, const node *x)
+bool is_changed(const node *n, const node *x)
 {
     if ((is_store(n) || (n->kind == UnaryOperator && is(n->opcode, "&")))
         && same_code(base_node(n->kid[0]), x))
         return true;
     for (int i = 0; i < n->kids; i++)
-        if (changes(n->kid[i], x))
+        if (is_changed(n->kid[i], x))
             return true;
     return false;
 }
@@ -54,7 +54,7 @@ static bool changes(const node *n, const node *x)
 static bool stays(const node *n, const function *in)
 {
     return (local_variable(n) != NULL || parameter_index(in, n) >= 0)
-        && !changes(in->body, n);
+        && !is_changed(in->body, n);
 }
 
 node *begins_as(const node *n, const function *in)
@@ -72,11 +72,12 @@ static bool is_shifted(node *n, const node *x)
             && same_code(base_node(n->kid[0]), x) && is_literal(n->kid[1], "0.5 .5"));
 }
 
-// x and floor(x), also in a variable: x is a whole number.
-static bool is_rounded(const node *n, const node *x, const function *in)
+// x and floor(x): x is a whole number. Also in a variable, but not of a difference,
+// where 0 asks whether two numbers are equal.
+static bool is_rounded(const node *n, node *x, const function *in)
 {
     node *begin = begins_as(n, in);
-    if (begin != NULL && stays(x, in))
+    if (begin != NULL && stays(x, in) && two_in(x, number_zero(), in) == NULL)
         n = base_node(begin);
     return n->kind == CallExpr && n->kids == 2
         && one_of(callee_name(n), "floor ceil trunc rint round nearbyint floorf "
@@ -101,13 +102,29 @@ bool varies(const node *n)
  * `a - b == 0` and `a/b == 1` ask whether a and b are equal; so does a variable
  * that is such a difference, or a parameter that gets one.                   */
 
+// `static const double zero = 0`: a const variable with its value.
+const node *constant_variable(const node *n)
+{
+    const node *d = n->kind == DeclRefExpr ? node_by_id(n->ref) : NULL;
+    return d != NULL && d->kind == VarDecl && d->init && d->kids
+        && starts(d->type, "const ") ? d : NULL;
+}
+
 static bool is_literal(node *n, const char *spelled)
 {
     n = base_node(n);
     if (n->kind == UnaryOperator && is(n->opcode, "-"))
         n = base_node(n->kid[0]);
-    return (n->kind == IntegerLiteral || n->kind == FloatingLiteral)
-        && one_of(n->value, spelled);
+    const node *d = constant_variable(n);
+    return d != NULL ? is_literal(d->kid[0], spelled)
+         : (n->kind == IntegerLiteral || n->kind == FloatingLiteral)
+           && one_of(n->value, spelled);
+}
+
+node *number_zero(void)
+{
+    static node n = { .kind = IntegerLiteral, .value = { "0", 1 } };
+    return &n;
 }
 
 bool is_zero(node *n) { return is_literal(n, "0 0.0 0."); }
@@ -213,7 +230,8 @@ const node *two_in(node *n, node *constant, const function *in)
     const node *d = local_variable(n);
     const int parameter = parameter_index(in, n);
     node *begin = begins_as(n, in);
-    if (begin != NULL && local_variable(base_node(begin)) != NULL)
+    if (begin != NULL && local_variable(base_node(begin)) != NULL
+        && local_variable(base_node(begin)) != d)
         return two_in(begin, constant, in);     // const double e = d;
     if (d != NULL && d->init && d->kids && is_made_by(base_node(d->kid[0]), op))
         return base_node(d->kid[0]);

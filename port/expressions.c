@@ -179,9 +179,9 @@ static form rounded(buffer *b, const node *n, size_t from)
 static void ask_same(buffer *b, const char *name, node *n, bool apart)
 {
     if (one_of(n->opcode, "== !="))
-        putf(b, "%ssame%s(", is(n->opcode, "!=") ? "!" : "", opt.suffix);
+        putf(b, "%ssame_or_fail%s(", is(n->opcode, "!=") ? "!" : "", opt.suffix);
     else
-        putf(b, "%s(apart%s(", name, opt.suffix);
+        putf(b, "%s(apart_or_fail%s(", name, opt.suffix);
     write_as(b, n->kid[0], F_NUMBER, apart);
     put(b, ", ");
     write_as(b, n->kid[1], F_NUMBER, apart);

@@ -119,12 +119,10 @@ static bool is_tested(text t, text word)
 }
 
 // A header that tests it, which is not one of adrev. What asks a header for its
-// functions (`STB_IMAGE_IMPLEMENTATION`) is for one file of a program, and so is
-// NDEBUG.
+// functions (`STB_IMAGE_IMPLEMENTATION`) is for one file of a program.
 static bool is_setting(text name, const translation *u)
 {
-    if (name.n == 0 || find(name, "IMPLEMENTATION") < name.n
-        || is(name, "NDEBUG"))
+    if (name.n == 0 || find(name, "IMPLEMENTATION") < name.n)
         return false;
     for (size_t i = 0; i < u->headers; i++) {
         const file *f = file_at(u->header[i]);

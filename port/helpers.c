@@ -30,13 +30,13 @@ static const helper parts[] = {
     { "float", "// x as a float: its derivative is that of x.\n"
       "static inline @ float#(@ x)\n{\n    x.v = (float)x.v;\n"
       "    return x;\n}\n" },
-    { "same", "// Whether x and y are equal. If none is a copy of the other, their "
+    { "same_or_fail", "// Whether x and y are equal. If none is a copy of the other, their "
       "derivatives\n// need not be: the tape fails, and does not take a way of one.\n"
-      "static inline bool same#(@ x, @ y)\n{\n" FAIL_IF_EQUAL
+      "static inline bool same_or_fail#(@ x, @ y)\n{\n" FAIL_IF_EQUAL
       "    return ad_eq(x, y);\n}\n" },
-    { "apart", "// x, which is compared with y. If they are equal, and none is a copy "
+    { "apart_or_fail", "// x, which is compared with y. If they are equal, and none is a copy "
       "of the\n// other, the tape fails.\n"
-      "static inline @ apart#(@ x, @ y)\n{\n" FAIL_IF_EQUAL "    return x;\n}\n" },
+      "static inline @ apart_or_fail#(@ x, @ y)\n{\n" FAIL_IF_EQUAL "    return x;\n}\n" },
     { "modf", "static inline @ modf#(@ x, @ *whole)\n{\n"
       "    *whole = $(ad_trunc(x));\n"
       "    return isinf(ad_value(x)) ? $(ad_copysign(0.0, x))\n"

@@ -63,18 +63,14 @@ static bool take_two(node *n, node *constant, const function *in, comparison *c)
     return of != NULL;
 }
 
-static node *zero(void)
-{
-    static node n = { .kind = IntegerLiteral, .value = { "0", 1 } };
-    return &n;
-}
-
-// 1e-12, or a multiple of that: what is compared with it is as good as 0.
+// 1e-12, also in a const variable, or a multiple of that: what is compared with it is as good as 0.
 static bool is_tiny(node *n)
 {
     n = base_node(n);
     if (n->kind == BinaryOperator && is(n->opcode, "*"))
         return is_tiny(n->kid[0]) || is_tiny(n->kid[1]);
+    if (constant_variable(n) != NULL)
+        return is_tiny(constant_variable(n)->kid[0]);
     const double size = n->kind == FloatingLiteral
         ? strtod(text_copy(n->value), NULL) : 1;
     return size > 0 && size < 1e-9;
@@ -83,7 +79,7 @@ static bool is_tiny(node *n)
 // fabs(a - b) < 1e-12
 static bool is_near(node *size, node *least, const function *in, comparison *c)
 {
-    return is_tiny(least) && take_two(size, zero(), in, c) && c->folded;
+    return is_tiny(least) && take_two(size, number_zero(), in, c) && c->folded;
 }
 
 static text turned(text sign)
@@ -109,11 +105,11 @@ static bool is_comparison(node *n, const function *in, comparison *c)
 {
     *c = (comparison){ .sign = T("!=") };
     if (is_number(n))
-        return take_two(n, zero(), in, c);
+        return take_two(n, number_zero(), in, c);
     if (n->kind == CallExpr && n->kids == 2
         && is(text_of(call_library(n).why ? call_library(n).why : ""), "signbit")) {
         c->sign = T("<");
-        return take_two(n->kid[1], zero(), in, c);
+        return take_two(n->kid[1], number_zero(), in, c);
     }
     if (n->kind == CallExpr && n->kids > 2 && sign_of_call(n).at != NULL) {
         *c = (comparison){ n->kid[1], n->kid[2], sign_of_call(n), false };

@@ -636,6 +636,9 @@ void put_break(buffer *b, const node *left, const node *right, bool apart);
 bool touched(node *n);                  // something in it is written otherwise
 bool touched_itself(node *n);           // not only something in it
 bool number_of(const node *n);          // a recorded number
+node *number_zero(void);
+const node *constant_variable(const node *n);    // NULL: it is none
+bool is_changed(const node *n, const node *x);   // in n something is stored at x
 bool is_zero(node *n);                  // the literal
 bool whole_macro(const node *n);        // n is all that its macro stands for
 bool write_kept(buffer *b, node *n);    // false: not by the macro, but from the tree

@@ -702,7 +702,9 @@ settings() {
     set -- --function set --with x -o "$out/set_ad.h"
     works "a header in one way" 0 "$port" "$out/set.c" "$out/alike.c" "$@"
     works "a setting is kept" 0 grep -q '^#define MODE 1' "$out/set_ad.h"
-    works "NDEBUG is not kept" 1 grep -q NDEBUG "$out/set_ad.h"
+    printf '%s\n' '#include "adrev.h"' '#include "set_ad.h"' > "$out/set_run.c"
+    works "NDEBUG is kept, as its assertions are" 0 \
+        $cc -std=c11 $flags -I"$root" -c "$out/set_run.c" -o "$out/set_run.o"
 }
 
 # Several files: folder several/.

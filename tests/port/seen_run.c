@@ -34,13 +34,13 @@ static void say(const pair *p, const char *what)
     wrong++;
 }
 
-// By x[0], or, of copies, by both.
-static double slope(const pair *p, const double x[2], bool copies)
+// By x[i], or, of copies, by both.
+static double slope(const pair *p, const double x[2], int i, bool copies)
 {
-    const double h = 1e-6;
-    const double up[2] = { x[0] + h, x[1] + copies * h };
-    const double down[2] = { x[0] - h, x[1] - copies * h };
-    return (p->of(up) - p->of(down)) / (2 * h);
+    const double h[2] = { copies || i == 0 ? 1e-6 : 0, copies || i == 1 ? 1e-6 : 0 };
+    const double up[2] = { x[0] + h[0], x[1] + h[1] };
+    const double down[2] = { x[0] - h[0], x[1] - h[1] };
+    return (p->of(up) - p->of(down)) / 2e-6;
 }
 
 static void look(const pair *p, double a, double b, bool copies)
@@ -62,8 +62,10 @@ static void look(const pair *p, double a, double b, bool copies)
             say(p, "two numbers are equal, and the tape does not fail");
     } else if (status != ADREV_OK) {
         say(p, "the tape fails without need");
-    } else if (fabs(g[0] - slope(p, x, copies)) > 1e-7) {
-        say(p, "a wrong derivative");
+    } else {
+        for (int i = 0; i < 2 - copies; i++)
+            if (fabs(g[i] - slope(p, x, i, copies)) > 1e-7)
+                say(p, "a wrong derivative");
     }
     ad_tape_free(tape);
 }
