@@ -13331,7 +13331,7 @@ static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
     if (!adx_finite(g) && g == g && adx_steepens(r[-1].right, r[0].right)
         && adx_steepens(r[-2].right, r[-1].right))
         return ADREV_KINK;
-    if (!adx_is_bent(first, r))
+    if (adm_fabs(r->right - r->left) <= 64 * r->noise || !adx_is_bent(first, r))
         return ADREV_AGREES;
     ad_real low = r->left < r->right ? r->left : r->right;
     ad_real high = adx_most(r->left, r->right);

@@ -124,6 +124,7 @@ static int below(int n) { return (int)(oracle_random(&seed) % (unsigned)n); }
     ROW( jump_near,   1.1,    A, A, ad_add(x, ad_floor(x)) )                \
     ROW( step_near,   1.1,    A, A, ad_floor(x) )                           \
     ROW( step_0,      0.5,    A, A, ad_floor(x) )                           \
+    ROW( rounded_0,   0,      A, A, ad_sub(ad_value(x) == 0 ? 0.88 + 0x1p-47 : 0.88, x) ) \
     ROW( wrong_half,  2,      D, D, ad_mul(ad_detach(x), x) )               \
     ROW( wrong_none,  2,      D, D, ad_sqr(ad_detach(x)) )                  \
     ROW( wrong_tiny,  1e-9,   D, D, ad_exp(ad_mul(2, ad_detach(x))) )       \
