@@ -13308,6 +13308,12 @@ static ad_verdict adx_judge_edge(ad_real now, ad_real before, ad_real noise,
              + ADX_TIGHT * adm_fabs(now) ? ADREV_KINK : ADREV_DISAGREES;
 }
 
+// Whether the slopes to both sides differ by no more than noise.
+static bool adx_is_straight(const adx_row *r)
+{
+    return adm_fabs(r->right - r->left) <= 64 * r->noise;
+}
+
 // What the last rows of a pass say of a kink at x. Rows at the end in which the
 // two slopes differ by no more than noise are passed over. AGREES: there is no
 // kink. KINK: there is one, and g fits it. NOISY: there is one, and g lies
@@ -13317,8 +13323,8 @@ static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
                                  const adx_row *end, ad_real g)
 {
     const adx_row *r = end - 1;
-    while (r - begin > 2 && (adx_finite(r->left) || adx_finite(r->right))
-           && adm_fabs(r->right - r->left) <= 64 * r->noise)
+    while (r - begin > 2 && adx_is_straight(r)
+           && (adx_finite(r->left) || adx_finite(r->right)))
         r--;
     if (r - begin < 2)
         return ADREV_AGREES;
@@ -13331,7 +13337,7 @@ static ad_verdict adx_judge_kink(const adx_row *first, const adx_row *begin,
     if (!adx_finite(g) && g == g && adx_steepens(r[-1].right, r[0].right)
         && adx_steepens(r[-2].right, r[-1].right))
         return ADREV_KINK;
-    if (adm_fabs(r->right - r->left) <= 64 * r->noise || !adx_is_bent(first, r))
+    if (adx_is_straight(r) || !adx_is_bent(first, r))
         return ADREV_AGREES;
     ad_real low = r->left < r->right ? r->left : r->right;
     ad_real high = adx_most(r->left, r->right);

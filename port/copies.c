@@ -87,12 +87,12 @@ static bool asks_about_both(const node *n, const question *q)
     return is_made_of(n, q->a, q, MOST_DEPTH) && is_made_of(n, q->b, q, MOST_DEPTH);
 }
 
-// Whether the loop computes one of the two anew until they are equal: then each
-// run would end with a failure.
-static bool is_end_of_steps(const node *p, const node *n, const question *q)
+// Whether n says if a loop goes on that computes one of the two anew until they
+// are equal: then each run would end with a failure.
+static bool is_end_of_steps(const node *n, const question *q)
 {
-    return (p->kind == WhileStmt || p->kind == DoStmt || p->kind == ForStmt)
-        && n == condition_of(p) && (is_changed(p, q->a) || is_changed(p, q->b));
+    return is_condition(n) && n->parent->kind != IfStmt
+        && (is_changed(n->parent, q->a) || is_changed(n->parent, q->b));
 }
 
 // Nothing else about the two decides in its expression whether n is asked.
@@ -103,7 +103,7 @@ static bool is_always_asked(const node *n, const question *q)
         if ((((p->kind == BinaryOperator && one_of(p->opcode, "&& ||"))
               || p->kind == ConditionalOperator)
              && n != p->kid[0] && asks_about_both(p->kid[0], q))
-            || is_end_of_steps(p, n, q))
+            || is_end_of_steps(n, q))
             return false;
     return true;
 }
