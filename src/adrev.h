@@ -67,6 +67,7 @@
  *   check/differences   differences, and how they are judged
  *   check/examine       ad_check
  *   check/explain       what is not finite; where a number comes from
+ *   check/tie           whether numbers that are equal are so nearby, too
  *   check/print         dumps, and the report of ad_check
  *
  * SPDX-License-Identifier: MIT-0           (the text stands at the end)
@@ -143,6 +144,7 @@
 #include "check/differences.h"
 #include "check/examine.h"
 #include "check/explain.h"
+#include "check/tie.h"
 #include "check/print.h"
 
 #endif // ADREV_IMPLEMENTED

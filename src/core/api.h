@@ -799,6 +799,23 @@ typedef struct ad_explanation {
 ADX_TRY ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
                              ad_term term[], ad_explanation *sum);
 
+// Of how many inputs the difference of x and y has a derivative, on the current
+// tape: 0, 1, or 2 for more. For a program that takes a way of its own where two
+// numbers are equal: with 0 they are equal nearby, too, as a copy is, and no
+// derivative is lost. With 1 it is as if that input were equal to a constant.
+// (The square of a difference that is 0 counts as 0.)
+//
+//   returns      2 also if it is not known: no tape is current, or it has
+//                failed; x or y is of another recording; the difference depends
+//                on an array statement or an external statement, on a value of
+//                another task, or on too much
+//   cost         of a copy a comparison; else a reverse sweep back to the last
+//                statement that the difference depends on, or to its inputs,
+//                of 1 000 000 entries at most
+//   memory       none but 1 KiB of the stack
+//   see          docs/porting-tool.md, tests/check/tie.c
+ADX_API int ad_tie(ad_rev x, ad_rev y);
+
 // Give a name to what is recorded on the current tape between these two calls.
 // Regions may be nested, and may be entered again. The name is not copied.
 // Memory: 38 bytes of the tape for each call; 26 with float.
