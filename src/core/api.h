@@ -800,10 +800,10 @@ ADX_TRY ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
                              ad_term term[], ad_explanation *sum);
 
 // Of how many inputs the difference of x and y has a derivative, on the current
-// tape: 0, 1, or 2 for more. For a program that takes a way of its own where two
-// numbers are equal: with 0 they are equal nearby, too, as a copy is, and no
-// derivative is lost. With 1 it is as if that input were equal to a constant.
-// (The square of a difference that is 0 counts as 0.)
+// tape: 0, 1, or 2 for more. For a program that takes a way of its own where
+// two numbers are equal: with 0 they are equal nearby, too, as a copy is, and
+// no derivative is lost. With 1 it is as if that input were equal to a
+// constant. (The square of a difference that is 0 counts as 0.)
 //
 //   returns      2 also if it is not known: no tape is current, or it has
 //                failed; x or y is of another recording; the difference depends

@@ -8,7 +8,6 @@
 #include "implementation.h"
 #include "adrev.h"
 #include "adrev_parallel.h"
-#include "adrev_loop.h"
 #include "check.h"
 
 #define TIE(x, y, want)                                                     \
@@ -34,7 +33,7 @@ static void end(void)
     ad_tape_free(tape);
 }
 
-/* --- closed forms ---------------------------------------------------------- */
+/* --- closed forms --------------------------------------------------------- */
 
 static void test_copies(void)
 {
@@ -125,7 +124,7 @@ static void test_far(void)
     end();
 }
 
-/* --- what is not known ------------------------------------------------------ */
+/* --- what is not known ---------------------------------------------------- */
 
 static void test_unknown(void)
 {
@@ -196,31 +195,6 @@ static void test_forks(void)
     end();
 }
 
-static void step(const ad_rev *x, ad_rev *y, void *ctx)
-{
-    branch *b = ctx;
-    b->x[0] = x[0];
-    b->x[1] = x[1];
-    run(b);
-    y[0] = ad_rec(ad_mul(x[0], x[1]));
-}
-
-// It records when it is swept.
-static void test_checkpoint(void)
-{
-    ad_rev x[2], y;
-    ad_real g[2];
-    begin(2, (const ad_real[]){ 1, 1 }, x);
-    branch b = { .of_copy = -1 };
-    const ad_status status = ad_checkpoint(step, &b, 2, x, 1, &y);
-    CHECK(status == ADREV_OK && ad_gradient(tape, y, 2, x, g) == ADREV_OK,
-          "checkpoint: %s", ad_tape_reason(tape));
-    CHECK(b.of_copy == 0 && b.of_own == 0 && b.of_one == 2 && b.of_two == 2,
-          "in a checkpoint: %d %d %d %d", b.of_copy, b.of_own, b.of_one,
-          b.of_two);
-    end();
-}
-
 int main(void)
 {
     test_copies();
@@ -230,6 +204,5 @@ int main(void)
     test_unknown();
     test_fixed_memory();
     test_forks();
-    test_checkpoint();
     return check_done("ties");
 }

@@ -1010,6 +1010,34 @@ static void run_rows(void)
 #endif
 }
 
+// What a checkpoint gets may be made of many inputs, which only its caller knows.
+typedef struct tied {
+    int copies, one, two;
+} tied;
+
+static void tie(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    const ad_rev p = ad_rec(ad_mul(x[0], 2)), q = ad_rec(ad_mul(x[0], 2));
+    *(tied *)ctx = (tied){ ad_tie(p, q), ad_tie(p, ad_rec(2)), ad_tie(x[0], x[1]) };
+    y[0] = ad_rec(ad_mul(x[0], x[1]));
+}
+
+static void run_tied(void)
+{
+    const ad_real at[2] = { 1, 1 };
+    ad_real g[2];
+    ad_rev x[2], y;
+    tied got = { -1, -1, -1 };
+    ad_tape_clear(tape);
+    ad_inputs(2, at, x);
+    const ad_status called = ad_checkpoint(tie, &got, 2, x, 1, &y);
+    const ad_status swept = ad_gradient(tape, y, 2, x, g);
+    CHECK(called == ADREV_OK && swept == ADREV_OK, "ties: %s, %s", ad_message(called),
+          ad_message(swept));
+    CHECK(got.copies == 0 && got.one == 2 && got.two == 2, "ties: %d %d %d",
+          got.copies, got.one, got.two);
+}
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -1036,6 +1064,7 @@ int main(void)
     run_inside();
     run_jacobian();
     run_rows();
+    run_tied();
     ad_tape_free(tape);
     return check_done("checkpoint");
 }
