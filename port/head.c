@@ -101,18 +101,29 @@ static text behind_word(text l, const char *word)
 
 static bool is_include(text l) { return behind_word(l, "include").n > 0; }
 
+static bool has_word(text t, text word)
+{
+    for (size_t i = 0; i + word.n <= t.n; i++)
+        if (memcmp(t.at + i, word.at, word.n) == 0
+            && (i == 0 || !word_char(t.at[i - 1]))
+            && (i + word.n == t.n || !word_char(t.at[i + word.n])))
+            return true;
+    return false;
+}
+
 // Whether a condition in a text names the word.
 static bool is_tested(text t, text word)
 {
-    for (size_t i = 0, line = 0; i + word.n <= t.n; i++) {
-        line = i && t.at[i - 1] == '\n' ? i : line;
-        if (memcmp(t.at + i, word.at, word.n) != 0
-            || (i && word_char(t.at[i - 1]))
-            || (i + word.n < t.n && word_char(t.at[i + word.n])))
+    for (size_t i = 0; i < t.n; i++) {
+        const char *end = memchr(t.at + i, '\n', t.n - i);
+        const text line = { t.at + i, end ? (size_t)(end - t.at) - i : t.n - i };
+        i += line.n;
+        if (memchr(line.at, '#', line.n) == NULL)
             continue;
-        const size_t from = skip_blank(t, line);
-        const text l = { t.at + from, i > from ? i - from : 0 };
-        if (behind_word(l, "if").n || behind_word(l, "elif").n)
+        const size_t from = skip_blank(line, 0);
+        const text l = { line.at + from, line.n - from };
+        if ((behind_word(l, "if").n || behind_word(l, "elif").n)
+            && has_word(l, word))
             return true;
     }
     return false;
