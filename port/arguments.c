@@ -434,24 +434,46 @@ static const ty *known_pointer(const ty *t)
 
 static const node *inner(const node *n)
 {
-    while (n->kids == 1 && (n->kind == ImplicitCastExpr || n->kind == ParenExpr
-                            || (n->kind == UnaryOperator && is(n->opcode, "*"))))
+    while (n->kids == 1
+           && (n->kind == ImplicitCastExpr || n->kind == ParenExpr
+               || n->kind == ConstantExpr
+               || (n->kind == UnaryOperator && is(n->opcode, "*"))))
         n = n->kid[0];
     return n;
 }
 
-// The whole number that a parameter, or what it points to, must be: `n == 3`.
+// A whole number that the text says: 3, 'p', an enumerator.
+static text whole_of(const node *n)
+{
+    n = inner(n);
+    if (n->kind == DeclRefExpr && n->decl != NULL && n->decl->kids
+        && n->decl->kind == EnumConstantDecl)
+        n = inner(n->decl->kid[0]);
+    return n->kind == IntegerLiteral || n->kind == CharacterLiteral ? n->value
+                                                                    : T("");
+}
+
+static text first_case(const node *n)
+{
+    text value = n->kind == CaseStmt ? whole_of(n->kid[0]) : T("");
+    for (int i = 0; i < n->kids && value.n == 0; i++)
+        value = first_case(n->kid[i]);
+    return value;
+}
+
+// The whole number that a parameter, or what it points to, must be: `n == 3`, or
+// the first case of a `switch`.
 static text asked_of(const node *n, const node *p)
 {
+    text value = T("");
     if (n->kind == BinaryOperator && (is(n->opcode, "==") || is(n->opcode, "!="))
-        && inner(n->kid[0])->decl == p && inner(n->kid[1])->kind == IntegerLiteral)
-        return inner(n->kid[1])->value;
-    for (int i = 0; i < n->kids; i++) {
-        const text value = asked_of(n->kid[i], p);
-        if (value.n)
-            return value;
-    }
-    return T("");
+        && inner(n->kid[0])->decl == p)
+        value = whole_of(n->kid[1]);
+    if (n->kind == SwitchStmt && inner(n->kid[0])->decl == p)
+        value = first_case(n);
+    for (int i = 0; i < n->kids && value.n == 0; i++)
+        value = asked_of(n->kid[i], p);
+    return value;
 }
 
 static void put_whole(buffer *b, const node *p)

@@ -202,21 +202,27 @@ static bool build_unit(const char *dir, int u)
     return system(b.at) == 0;
 }
 
+// Of the other files that are compiled, as they are.
+static bool is_other(int u, const translation *own)
+{
+    return (units[u].root != NULL || units[u].linked) && &units[u] != own;
+}
+
 static int build_at(const char *dir, const translation *own, const char *how)
 {
     buffer b = { 0 };
     level = how;
     for (int u = 0; u < unit_count; u++)
-        if (units[u].root != NULL && &units[u] != own && !build_unit(dir, u))
+        if (is_other(u, own) && !build_unit(dir, u))
             return 1;
     put_compiler(&b, own);
     put(&b, any_old_standard(own) ? " -std=gnu11" : "");
     for (int u = 0; u < unit_count; u++)
-        if (units[u].root != NULL && &units[u] != own)
+        if (is_other(u, own))
             putf(&b, " -I'%s'", folder_of(units[u].path));
     putf(&b, " -I'%s' '%s/plain.c' '%s/twin.c' '%s/driver.c'", dir, dir, dir, dir);
     for (int u = 0; u < unit_count; u++)
-        if (units[u].root != NULL && &units[u] != own)
+        if (is_other(u, own))
             putf(&b, " '%s/unit%d.o'", dir, u);
     putf(&b, " -o '%s/run' -lm", dir);
     return system(b.at);

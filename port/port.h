@@ -276,6 +276,7 @@ typedef struct translation {
     int flags;
     bool given;                 // named on the command line
     bool tried;
+    bool linked;                // not read, but the original calls functions of it
     node *root;                 // NULL: not read
     int first, last;            // its declarations, among those of the tree
     int *header;                // files that are read for it

@@ -482,6 +482,13 @@ static void use(int from, int to)
     used[from * unit_count + to] = true;
 }
 
+// What GSL has is in the operator table; the original needs GSL's own.
+static void link_to(text name)
+{
+    for (const holder *h = name_find(&defined, name, -1); h; h = h->next)
+        units[h->unit].linked |= h->surely && starts(name, "gsl_");
+}
+
 static void follow_function(text name, int unit)
 {
     function *f = function_named(name, unit);
@@ -489,6 +496,8 @@ static void follow_function(text name, int unit)
 
     if (first && f->body == NULL && library_named(name).kind == L_NONE)
         seek(name);
+    else if (first && f->body == NULL)
+        link_to(name);
     if (f != NULL && f->body != NULL)
         use(unit, f->decl->unit);
     if (!first)

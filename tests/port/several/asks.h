@@ -10,6 +10,7 @@
 #define TYPE(name) name
 
 struct hidden;
+double gsl_hypot(double x, double y);
 double library_cube(double x);
 double library_power(double x, int n);
 #define power library_power
