@@ -482,11 +482,27 @@ static void use(int from, int to)
     used[from * unit_count + to] = true;
 }
 
-// What GSL has is in the operator table; the original needs GSL's own.
+static void link_all(text t);
+
+// What GSL has is in the operator table; the original needs GSL's own, and what
+// that calls.
 static void link_to(text name)
 {
-    for (const holder *h = name_find(&defined, name, -1); h; h = h->next)
-        units[h->unit].linked |= h->surely && starts(name, "gsl_");
+    if (!opt.check || !starts(name, "gsl_"))
+        return;
+    for (const holder *h = name_find(&defined, name, -1); h; h = h->next) {
+        translation *u = &units[h->unit];
+        if (!h->surely || u->linked)
+            continue;
+        u->linked = true;
+        link_all(file_at(u->file)->text);
+    }
+}
+
+static void link_all(text t)
+{
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n; i = skip_token(t, i))
+        link_to((text){ t.at + i, skip_token(t, i) - i });
 }
 
 static void follow_function(text name, int unit)

@@ -538,7 +538,7 @@ options() {
         "$out/hidden.c" --function hidden --with x -o "$twin"
     echo 'static double alone(double x) { return 2 * x; }' > "$out/alone.c"
     works "a file of a library" 0 "$port" several/asks.c several/power.c \
-        several/distance.c \
+        several/distance.c several/root.c \
         --function asks --with all --check --points 1 -o "$twin" \
         -- -I"$root" -std=c99
     works "its twin, whose name is a macro" 0 grep -q 'library_asks_ad(' "$twin"
