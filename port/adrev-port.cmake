@@ -5,10 +5,13 @@
 #                FUNCTION energy WITH x:n
 #                [OPTIONS --number ad_fwd] [FLAGS -DN=3])
 #     target_sources(program PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/model_ad.h)
+#     target_include_directories(program PRIVATE ${CMAKE_CURRENT_BINARY_DIR}
+#                                ${CMAKE_CURRENT_SOURCE_DIR})
 #
-# OUTPUT is relative to the build folder. Of several sources those are read that
-# are needed. A copy of OUTPUT beside the first is used where there is no clang
-# or no adrev-port.
+# OUTPUT is relative to the build folder; what it includes is beside the sources.
+# Of several sources those are read that are needed. A copy of OUTPUT beside the
+# first is used where there is no clang or no adrev-port. Where they are, it is
+# kept up to date, too: a file beside it that includes "model_ad.h" gets the copy.
 #
 # SPDX-License-Identifier: MIT-0
 
@@ -43,11 +46,17 @@ function(adrev_port)
     else()
       set(headers IMPLICIT_DEPENDS C ${first})
     endif()
+    set(copy)
+    if(EXISTS ${folder}/${A_OUTPUT})
+      set(copy COMMAND ${CMAKE_COMMAND} -E copy_if_different ${output}
+                       ${folder}/${A_OUTPUT})
+    endif()
     add_custom_command(
       OUTPUT ${output}
       COMMAND ${ADREV_PORT} ${sources} ${arguments} ${A_OPTIONS}
               --clang ${ADREV_PORT_CLANG} -o ${output} --depend ${output}.d
               -- ${A_FLAGS}
+      ${copy}
       DEPENDS ${sources} ${ADREV_PORT}
       ${headers}
       VERBATIM)

@@ -287,12 +287,14 @@ bool stub_given(text name)
     return find(opt.stub_text, b.at) < opt.stub_text.n;
 }
 
-// Of a function that the user completes: whatever goes in may come out.
+// Of a function that the user completes: whatever goes in may come out. So all its
+// numbers are recorded, also those of arrays, or none.
 void stub_flows(ty *f)
 {
+    ty *hub = ty_number();
     for (int i = 0; i < f->pars; i++)
-        if (f->to->kind == T_NUM && f->par[i]->kind == T_NUM)
-            num_join(f->par[i]->num, f->to->num);
+        each_number(f->par[i], join_number, hub);
+    each_number(f->to, join_number, hub);
 }
 
 static bool calls_alloc(const node *n)

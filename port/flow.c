@@ -852,6 +852,8 @@ bool flow_run(void)
         return false;
     while (see_functions())
         ;
+    if (!inputs_have_numbers())
+        return false;
     for (int i = 0; i < opt.entries; i++) {
         seed_inputs(entry_named(opt.entry[i]));
         seed_outputs(entry_named(opt.entry[i]));

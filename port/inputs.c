@@ -141,6 +141,40 @@ static void say_parameter(const char *what, text name)
     fprintf(stderr, "\n");
 }
 
+// Whole numbers and texts have no derivatives.
+static bool has_numbers(const ty *t)
+{
+    while (t->kind == T_PTR || t->kind == T_ARR)
+        t = t->to;
+    return t->kind != T_OTHER;
+}
+
+static bool any_numbers(text name)
+{
+    for (int i = 0; i < opt.entries; i++) {
+        const node *p = parameter(entry_named(opt.entry[i]), name);
+        if (p != NULL && has_numbers(p->ty))
+            return true;
+    }
+    return false;
+}
+
+// When the types are known.
+bool inputs_have_numbers(void)
+{
+    bool right = true;
+    for (int k = 0; k < opt.withs + opt.ofs; k++) {
+        const bool with = k < opt.withs;
+        const text name = with ? opt.with[k].name : opt.of[k - opt.withs].name;
+        if (any_numbers(name))
+            continue;
+        fprintf(stderr, "adrev-port: %s %.*s: neither double nor float, so it has "
+                "no derivatives\n", with ? "--with" : "--of", (int)name.n, name.at);
+        right = false;
+    }
+    return right;
+}
+
 bool names_are_right(void)
 {
     bool right = true;

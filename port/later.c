@@ -285,11 +285,14 @@ static void memory_check(later *l)
                "memory for recorded numbers has a size in bytes");
 }
 
-static const char *stub_proposal(text name)
+// Of arrays the stub's lengths and derivatives would be a guess: the user writes it.
+static const char *stub_proposal(const function *f)
 {
     buffer b = { 0 };
-    putf(&b, "give its source too, or write a derivative for it: --stubs FILE "
-         "writes a stub %.*s%s", (int)name.n, name.at, opt.suffix);
+    putf(&b, "give its source too, or write a derivative for it: ");
+    putf(&b, stubbable(f) ? "--stubs FILE writes a stub %.*s%s"
+         : "a function %.*s%s of recorded numbers, by ad_external, in FILE of "
+           "--stubs FILE", (int)f->name.n, f->name.at, opt.suffix);
     return b.at;
 }
 
@@ -308,7 +311,7 @@ static void unseen_check(later *l)
         f = f->body ? NULL : f;
     if (f != NULL) {
         ((function *)f)->stub = true;
-        refuse(l->at, stub_proposal(name), "the source of %.*s is not seen",
+        refuse(l->at, stub_proposal(f), "the source of %.*s is not seen",
                (int)name.n, name.at);
     } else {
         refuse(l->at, "pass these numbers as parameters",

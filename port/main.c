@@ -90,6 +90,14 @@ static bool number_known(const char *s)
         || strcmp(s, "real") == 0;
 }
 
+// 0.5, but not 4, 1e3 or the name of an enumerator.
+static bool is_fraction(const char *s)
+{
+    char *end;
+    const double v = strtod(s, &end);
+    return *end == 0 && v != (double)(long long)v;
+}
+
 static bool take_value(const char *name, const char *v)
 {
     if (strcmp(name, "--function") == 0)
@@ -112,7 +120,7 @@ static bool take_value(const char *name, const char *v)
         return opt.seed = (unsigned)atoi(v), true;
     if (strcmp(name, "--set") == 0) {
         const char *e = strchr(v, '=');
-        if (e == NULL || e == v || e[1] == 0)
+        if (e == NULL || e == v || e[1] == 0 || is_fraction(e + 1))
             return false;
         opt.set[opt.sets++] = (setting){ .name = { v, (size_t)(e - v) },
                                          .value = text_of(e + 1) };

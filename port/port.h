@@ -387,6 +387,7 @@ void ty_print(buffer *b, const ty *t, text name);
 extern bool types_plain;                // it prints types of the source
 void join(ty *a, ty *b, const node *at);        // of one and the same type
 void each_number(ty *t, void (*f)(ty *number, void *ctx), void *ctx);
+void join_number(ty *t, void *with);            // of the two, both are recorded or none
 void typedef_note(node *decl);
 bool typedef_plain(const node *decl);   // something that names it is not
 bool typedef_twin(const node *decl);    // something that names it is recorded
@@ -552,6 +553,7 @@ void seed_inputs(function *f);
 void seed_outputs(function *f);
 void say_function(text name);           // that it is not defined
 bool names_are_right(void);             // false: it says which are not
+bool inputs_have_numbers(void);
 
 bool one_of(text o, const char *list);  // of words between blanks
 ty *pointee(ty *t);
@@ -671,6 +673,7 @@ void put_macro(buffer *b, macro *m);    // unless it is there
 void put_undef(buffer *b, const macro *m);
 void put_ends(buffer *b);               // of macros that headers define anew
 bool write_output(buffer *b);
+bool stubbable(const function *f);      // a stub can be written for it
 bool stubs_write(void);
 bool put_wrapper(buffer *b, const function *f, bool of_twin);
 void put_ties(buffer *b);               // a part of the driver of a check

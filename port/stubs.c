@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool stubbable(const function *f)
+bool stubbable(const function *f)
 {
     bool any = false;
     if (f->type == NULL || f->type->to->kind != T_NUM || f->type->to->single)

@@ -590,7 +590,7 @@ ty *only_numbers(ty *t)
     return all_numbers(t, &first) ? first : NULL;
 }
 
-static void join_number(ty *t, void *with)
+void join_number(ty *t, void *with)
 {
     num_join(t->num, ((ty *)with)->num);
 }

@@ -495,6 +495,36 @@ works() {
     fi
 }
 
+# The user writes the twin of a function of arrays: what goes into it comes out.
+stub_of_arrays() {
+    printf '%s\n' 'double lib_mean(int n, const double *x);' \
+        'double spread(const double *x, int n)' \
+        '{ const double m = lib_mean(n, x); double s = 0;' \
+        '  for (int i = 0; i < n; i++) s += (x[i] - m) * (x[i] - m);' \
+        '  return s + m; }' > "$out/spread.c"
+    printf '%s\n' '#pragma once' '#include "adrev.h"' \
+        'static ad_rev lib_mean_ad(int n, const ad_rev *x)' \
+        '{ ad_rev s = { 0 };' \
+        '  for (int i = 0; i < n; i++) ad_acc(&s, ad_div(x[i], n));' \
+        '  return s; }' > "$out/mean.h"
+    # The derivatives are 2 (x[i] - m) + 1/n.
+    printf '%s\n' '#define ADREV_IMPLEMENTATION' '#include "spread_ad.h"' \
+        'int main(void) { ad_tape *t = ad_tape_new(); ad_use(t);' \
+        '  const ad_real at[4] = { 1, 2, 4, 9 }, want[4] = { -5.75, -3.75, 0.25, 10.25 };' \
+        '  ad_rev x[4]; ad_real g[4]; int wrong = 0; ad_inputs(4, at, x);' \
+        '  if (ad_gradient(t, spread_ad(x, 4), 4, x, g) != ADREV_OK) return 1;' \
+        '  for (int i = 0; i < 4; i++) wrong += g[i] != want[i];' \
+        '  ad_tape_free(t); return wrong; }' > "$out/spread_main.c"
+    set -- "$port" "$out/spread.c" --function spread --with x:n
+    works "arrays, without a stub" 1 "$@" -o "$out/none.h"
+    works "it proposes one" 0 grep -q 'a function lib_mean_ad of recorded numbers' \
+        "$out/said_before"
+    works "arrays, with a stub" 0 "$@" --stubs "$out/mean.h" -o "$out/spread_ad.h"
+    works "the stub's program" 0 "$cc" -std=c11 $strict -Wno-unused-function \
+        -I"$root" "$out/spread_main.c" -o "$out/spread" -lm
+    works "the stub's derivatives" 0 "$out/spread"
+}
+
 options() {
     twin=$out/option.h
     set -- "$port" polynomial.c --function polynomial --with x:2
@@ -513,6 +543,7 @@ options() {
     works "--stubs" 1 "$port" refused_unknown.c --function refused_unknown \
         --with x:2 --stubs "$out/stubs.h" -o "$twin"
     works "the stub" 0 grep -q 'legacy_spline_ad(' "$out/stubs.h"
+    stub_of_arrays
     printf '%s\n' '#if PORT_ORDER != 3' '#error' '#endif' \
         'double option(double x) { return PORT_ORDER * x; }' > "$out/option.c"
     printf '[{"directory":"%s","file":"option.c","command":"%s"}]\n' "$out" \
@@ -897,6 +928,8 @@ mistakes() {
         --with nothing
     misuse "no such output" "--of nothing: .* polynomial has x, n" "$@" \
         --of nothing
+    misuse "no derivatives" "--with n: neither double" "$@" --with n
+    misuse "no whole number" "--set n=0.5" "$@" --set n=0.5
     misuse "no such option" "--sideways" "$@" --sideways
     misuse "no such number" "--number double" "$@" --number double
     misuse "no count" "--with x:" "$@" --with x:
