@@ -245,13 +245,6 @@ static unsigned what_is_asked(const node *condition, const pair *p)
 
 /* --- what depends on the answer ------------------------------------------- */
 
-static bool inside(const node *n, const node *around)
-{
-    while (n != NULL && n != around)
-        n = n->parent;
-    return n != NULL;
-}
-
 // A number that is neither of the two.
 static bool reads_another(const node *n, const pair *p)
 {
@@ -385,7 +378,7 @@ static bool uses_again(const node *choice, const node *store, const pair *p)
 {
     const unsigned what = what_is_asked(choice->kid[0], p);
     const where kept_in = place_of((node *)p->kept);
-    const bool within = inside(store, choice);
+    const bool within = is_under(store, choice);
     if (kept_in == IN_STATIC)
         return what & (NEAR | EQUAL);
     if (!(what & EQUAL))
@@ -470,7 +463,7 @@ static bool depends_again(const node *n, const copy *c)
     case ForStmt:
         return loop_uses_again(n, c->at, &c->of);
     case BinaryOperator:        // hit || (last = x, value = f(x))
-        return one_of(n->opcode, "&& ||") && inside(c->at, n->kid[1])
+        return one_of(n->opcode, "&& ||") && is_under(c->at, n->kid[1])
             && uses_again(n, c->at, &c->of);
     default:
         return false;

@@ -92,7 +92,8 @@ static bool asks_about_both(const node *n, const question *q)
 static bool is_end_of_steps(const node *n, const question *q)
 {
     return is_condition(n) && n->parent->kind != IfStmt
-        && (is_changed(n->parent, q->a) || is_changed(n->parent, q->b));
+        && (is_changed(n->parent, q->a, q->in)
+            || is_changed(n->parent, q->b, q->in));
 }
 
 // Nothing else about the two decides in its expression whether n is asked.

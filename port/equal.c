@@ -38,14 +38,22 @@ bool equal_allowed(const function *f)
 
 static bool is_literal(node *n, const char *spelled);
 
-// Something is stored there, or its address is taken.
-bool is_changed(const node *n, const node *x)
+static text name_in(const node *n)
 {
-    if ((is_store(n) || (n->kind == UnaryOperator && is(n->opcode, "&")))
-        && same_code(base_node(n->kid[0]), x))
-        return true;
-    for (int i = 0; i < n->kids; i++)
-        if (is_changed(n->kid[i], x))
+    text name = n->kind == DeclRefExpr ? n->ref_name : T("");
+    for (int i = 0; i < n->kids && name.n == 0; i++)
+        name = name_in(n->kid[i]);
+    return name;
+}
+
+// Something is stored there, or its address is taken.
+bool is_changed(const node *n, const node *x, const function *in)
+{
+    const nodes *writes = writes_of(in, name_in(x));
+    for (size_t i = first_from(writes, n->begins);
+         i < writes->n && writes->at[i]->begins <= n->ends; i++)
+        if (writes->at[i]->kind != CallExpr
+            && same_code(base_node(writes->at[i]->kid[0]), x))
             return true;
     return false;
 }
@@ -54,7 +62,7 @@ bool is_changed(const node *n, const node *x)
 static bool stays(const node *n, const function *in)
 {
     return (local_variable(n) != NULL || parameter_index(in, n) >= 0)
-        && !is_changed(in->body, n);
+        && !is_changed(in->body, n, in);
 }
 
 node *begins_as(const node *n, const function *in)

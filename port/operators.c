@@ -62,6 +62,69 @@ const nodes *stores_in(const node *body, const node *variable)
     return n->stores ? n->stores : &none;
 }
 
+static void list_write(names *all, text name, node *n)
+{
+    nodes *list = name_find(all, name, -1);
+    if (list == NULL)
+        name_set(all, name, -1, list = nodes_with(NULL, n));
+    else if (list->at[list->n - 1] != n)
+        nodes_with(list, n);
+}
+
+// By each name at `at`. false: there is none.
+static bool list_names(names *all, const node *at, node *n)
+{
+    bool any = at->kind == DeclRefExpr;
+    if (any)
+        list_write(all, at->ref_name, n);
+    for (int i = 0; i < at->kids; i++)
+        any |= list_names(all, at->kid[i], n);
+    return any;
+}
+
+static void find_writes(names *all, node *n)
+{
+    static unsigned count;
+    n->begins = ++count;
+    if ((is_store(n) || (n->kind == UnaryOperator && is(n->opcode, "&")))
+        && !list_names(all, n->kid[0], n))
+        list_write(all, T(""), n);
+    for (int i = 1; n->kind == CallExpr && i < n->kids; i++)
+        if (n->kid[i]->ty != NULL && n->kid[i]->ty->kind == T_PTR
+            && (n->kid[i]->ty->to->quals & Q_CONST) == 0)
+            list_names(all, n->kid[i], n);
+    for (int i = 0; i < n->kids; i++)
+        find_writes(all, n->kid[i]);
+    n->ends = count;
+}
+
+// Stores, operators & and calls that get a pointer which is not to constants; in order,
+// and found once, as stores are. Without a name: what names nothing.
+const nodes *writes_of(const function *f, text name)
+{
+    static const nodes none;
+    node *body = f->body;
+    if (body->places == NULL) {
+        body->places = take(sizeof *body->places);
+        find_writes(body->places, body);
+    }
+    const nodes *list = name_find(body->places, name, -1);
+    return list ? list : &none;
+}
+
+size_t first_from(const nodes *list, unsigned begins)
+{
+    size_t low = 0, high = list->n;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (list->at[middle]->begins < begins)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 bool has_effect(const node *n)
 {
     if (is_store(n) || n->kind == CallExpr)

@@ -344,31 +344,57 @@ static bool names_one(const node *n, const node *data)
     return false;
 }
 
-// Some variable of the two numbers is named, where it may change.
-static bool changes_it(const node *n, const question *q)
+// Not one at another variable of that name.
+static bool is_change(const node *write, const node *x)
 {
-    if (n->kind == DeclRefExpr && !is(n->ref_kind, "FunctionDecl")
-        && (names_one(q->a, n) || names_one(q->b, n)))
-        return true;
-    for (int i = 0; i < n->kids; i++)
-        if (changes_it(n->kid[i], q))
-            return true;
-    return false;
+    return !is(write->opcode, "&")
+        && names_one(write->kind == CallExpr ? write : write->kid[0], x);
+}
+
+static const nodes *writes_at(const node *x, const function *in)
+{
+    const bool named = x->kind == DeclRefExpr && !is(x->ref_kind, "FunctionDecl");
+    return named ? writes_of(in, x->ref_name) : NULL;
+}
+
+// Some variable in x may change in n.
+static bool changes_in(const node *n, const node *x, const function *in)
+{
+    const nodes *writes = writes_at(x, in);
+    size_t i = writes ? first_from(writes, n->begins) : 0;
+    while (writes && i < writes->n && !is_change(writes->at[i], x))
+        i++;
+    bool does = writes && i < writes->n && writes->at[i]->begins <= n->ends;
+    for (int k = 0; k < x->kids && !does; k++)
+        does = changes_in(n, x->kid[k], in);
+    return does;
 }
 
 static bool changes(const node *n, const question *q)
 {
-    if (is_store(n) && changes_it(n->kid[0], q))
-        return true;
-    for (int i = 1; n->kind == CallExpr && i < n->kids; i++)
-        if (n->kid[i]->ty != NULL && n->kid[i]->ty->kind == T_PTR
-            && (n->kid[i]->ty->to->quals & Q_CONST) == 0
-            && changes_it(n->kid[i], q))
-            return true;
-    for (int i = 0; i < n->kids; i++)
-        if (changes(n->kid[i], q))
-            return true;
-    return false;
+    return changes_in(n, q->a, q->in) || changes_in(n, q->b, q->in);
+}
+
+// Where that was last so before n, as nodes of a body are counted; 0: nowhere.
+static unsigned changed_before(const node *n, const node *x, const function *in)
+{
+    const nodes *writes = writes_at(x, in);
+    size_t i = writes ? first_from(writes, n->begins) : 0;
+    while (i > 0 && !is_change(writes->at[i - 1], x))
+        i--;
+    unsigned last = i > 0 ? writes->at[i - 1]->begins : 0;
+    for (int k = 0; k < x->kids; k++) {
+        const unsigned other = changed_before(n, x->kid[k], in);
+        last = other > last ? other : last;
+    }
+    return last;
+}
+
+static unsigned two_changed_before(const node *n, const question *q)
+{
+    const unsigned a = changed_before(n, q->a, q->in);
+    const unsigned b = changed_before(n, q->b, q->in);
+    return a > b ? a : b;
 }
 
 static bool leaves(const node *n)
@@ -415,11 +441,14 @@ static unsigned way_to(const node *n, supposed *s)
         }
         if (!choice && p->kind != CompoundStmt && changes(p, &s->of))
             return way;
+        if (p->kind != CompoundStmt)
+            continue;
+        const unsigned last = two_changed_before(n, &s->of);
         int at = p->kids;
-        for (int i = 0; p->kind == CompoundStmt && i < p->kids; i++)
+        for (int i = 0; i < p->kids; i++)
             at = p->kid[i] == n ? i : at;
-        while (p->kind == CompoundStmt && at-- > 0 && way) {
-            if (changes(p->kid[at], &s->of))
+        while (at-- > 0 && way) {
+            if (p->kid[at]->begins <= last)     // it is in there
                 return way;
             if (p->kid[at]->kind == IfStmt)
                 way = way_past(way, p->kid[at], s);

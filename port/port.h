@@ -224,6 +224,8 @@ typedef struct node {
     unsigned inside, outside;   // of data: marks of own.c
     unsigned counted : 2;       // of bytes: 1 of recorded numbers, 2 of others
     struct nodes *stores;       // of a body, or of a variable: see stores_in
+    struct names *places;       // of a body: see writes_of
+    unsigned begins, ends;      // what is in it: counted in a body by writes_of
     unsigned changes : 1;       // of a number in a function: code there writes it
     unsigned changes_known : 1; // of a function: whether each number in it does
 } node;
@@ -641,7 +643,11 @@ bool touched_itself(node *n);           // not only something in it
 bool number_of(const node *n);          // a recorded number
 node *number_zero(void);
 const node *constant_variable(const node *n);    // NULL: it is none
-bool is_changed(const node *n, const node *x);   // in n something is stored at x
+bool is_under(const node *n, const node *root);
+// Where in the body something may be written that has this name in its place.
+const nodes *writes_of(const function *f, text name);
+size_t first_from(const nodes *list, unsigned begins);  // list->n: none
+bool is_changed(const node *n, const node *x, const function *in);   // in n
 bool is_zero(node *n);                  // the literal
 bool whole_macro(const node *n);        // n is all that its macro stands for
 bool write_kept(buffer *b, node *n);    // false: not by the macro, but from the tree

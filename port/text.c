@@ -91,10 +91,14 @@ const char *base_name(const char *path)
 size_t find(text t, const char *s)
 {
     const size_t n = strlen(s);
+    const char *at = t.at, *end = t.at + t.n;
 
-    for (size_t i = 0; i + n <= t.n; i++)
-        if (memcmp(t.at + i, s, n) == 0)
-            return i;
+    while (n <= (size_t)(end - at)
+           && (at = memchr(at, *s, (size_t)(end - at) - n + 1)) != NULL)
+        if (memcmp(at, s, n) == 0)
+            return (size_t)(at - t.at);
+        else
+            at++;
     return t.n;
 }
 

@@ -225,6 +225,7 @@ static node *copied(const node *n, node *parent)
     c->visited = 0;             // its declarations are seen anew
     c->function = NULL;
     c->stores = NULL;
+    c->places = NULL;
     ((node *)n)->copy = c;
     if (n->kind == VarDecl || n->kind == ParmVarDecl || n->kind == FunctionDecl) {
         c->id = fresh_id += 2;
@@ -236,7 +237,7 @@ static node *copied(const node *n, node *parent)
     return c;
 }
 
-static bool inside(const node *n, const node *root)
+bool is_under(const node *n, const node *root)
 {
     while (n != NULL && n != root)
         n = n->parent;
@@ -246,7 +247,7 @@ static bool inside(const node *n, const node *root)
 static void refer(node *c, const node *root)
 {
     node *d = c->ref ? node_by_id(c->ref) : NULL;
-    if (d != NULL && d->copy != NULL && inside(d->copy, root)
+    if (d != NULL && d->copy != NULL && is_under(d->copy, root)
         && (d->kind == VarDecl || d->kind == ParmVarDecl)) {
         c->ref = d->copy->id;
         c->decl = NULL;

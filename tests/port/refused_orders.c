@@ -39,6 +39,22 @@ static double orders_returns(double a, double b)
     return a;
 }
 
+// What is stored in another b does not matter.
+static double orders_another(double a, double b)
+{
+    double m = a;
+    if (a < b)
+        return orders_mean(a, b);
+    {
+        double b = 1;
+        b += 1;
+        m += b;
+    }
+    if (b < a) // refused: derivatives may be lost
+        return m - 2 - a + orders_mean(a, b);
+    return a;
+}
+
 static double orders_else(double a, double b)
 {
     double m;
@@ -64,7 +80,7 @@ static double orders_one_by_one(double a, double b)
 double refused_orders_chain(const double *x)
 {
     return orders_returns(x[0], x[1]) + orders_else(x[0], x[1])
-        + orders_one_by_one(x[0], x[1])
+        + orders_one_by_one(x[0], x[1]) + orders_another(x[0], x[1])
         + (x[0] < x[1] ? orders_mean(x[0], x[1])
            : x[1] >= x[0] ? x[1] // refused: derivatives may be lost
            : orders_mean(x[1], x[0]));
