@@ -60,33 +60,19 @@ static bool apart(const pair *p)
         && num_root(a->num) != num_root(b->num);
 }
 
-static bool names_it(const node *n, const pair *p, bool kept, int depth);
-
 // A local variable stands for what it is made of.
-static bool made_of(const node *d, const pair *p, bool kept, int depth)
-{
-    const nodes *stores = stores_in(p->in, d);
-    for (size_t i = 0; i < stores->n; i++)
-        if (stores->at[i]->kind == BinaryOperator
-            && names_it(stores->at[i]->kid[1], p, kept, depth))
-            return true;
-    return false;
-}
-
 static bool names_it(const node *n, const pair *p, bool kept, int depth)
 {
-    const node *d = local_variable(n);
+    const node *d = depth > 0 ? local_variable(n) : NULL;
     if (stands_for(n, kept ? p->kept : p->fresh, kept && apart(p)))
         return true;
     for (int i = 0; i < n->kids; i++)
         if (names_it(n->kid[i], p, kept, depth))
             return true;
-    if (d == NULL || depth == 0)
-        return false;
-    for (int i = 0; d->init && i < d->kids; i++)
-        if (names_it(d->kid[i], p, kept, depth - 1))
+    for (size_t i = 0; given(p->in, d, i) != NULL; i++)
+        if (names_it(given(p->in, d, i), p, kept, depth - 1))
             return true;
-    return made_of(d, p, kept, depth - 1);
+    return false;
 }
 
 static bool names_both(const node *n, const pair *p, int depth)
@@ -213,7 +199,7 @@ static unsigned asked(const node *n, const pair *p, int depth)
         if (names_both(n->kid[i], p, depth))
             bits |= asked(n->kid[i], p, depth);
     const bool compares = n->kind == BinaryOperator && one_of(n->opcode, "== !=");
-    if (n->asks_same || (compares && asks_for_zero(n, p)))
+    if (n->asks_tie || (compares && asks_for_zero(n, p)))
         return 0;
     if (compares && (bits & NEAR))
         return EQUAL;

@@ -1,4 +1,4 @@
-/* copies.c - comparisons of which one number may be a copy of the other.
+/* copies.c - comparisons of which the run sees whether a derivative may be lost.
  *
  *     a = lower; b = upper; c = a;
  *     while (...) {
@@ -8,19 +8,23 @@
  *     }
  *
  * That a copy is equal to what it is a copy of is so at all points nearby, too:
- * no derivative is lost. Only in the run it is seen whether it is a copy: then
- * both have the same place on the tape. If two other numbers are equal, the twin
- * makes the tape fail (`same` in helpers.c): a status, and no wrong derivative.
- * That needs a tape, so it is for `ad_rev`.
+ * no derivative is lost. Only in the run it is seen whether it is a copy, or a
+ * maximum, or a sum that cancels: then the difference of the two has no derivative
+ * (ad_tie). If two other numbers are equal, the twin makes the tape fail (helpers.c): a
+ * status, and no wrong derivative. That needs a tape, so it is for `ad_rev`.
  *
- * So it looks at `==` and `!=`, and at orders that ask for equality (orders.c), if
- * both numbers are kept somewhere; at a variable that is the difference of two and
- * does not change, too, which is no copy of 0:
+ * So the run looks at `==` and `!=` of two numbers that are kept somewhere; at orders
+ * that ask the same (orders.c); and at differences that are compared with 0, quotients
+ * that are compared with 1:
  * `const double h = b - a; if (h != 0) ...`.
- *
  * The comparison must be made whenever the two are equal. So what decides before it
  * in its expression, by &&, || and ?:, must not ask about both in another way:
  * `fabs(a - b) < 1e-6 || a == b` never gets to it.
+ *
+ * It looks, too, at other numbers that are equal to a constant: `log(a/b) == 0` asks
+ * whether a and b are equal. There a number of one input may be as it likes
+ * (singles.c), and so may one that is computed of itself: an iteration would fail
+ * where it comes to its end.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -39,16 +43,31 @@ static bool is_kept(const node *n)
         || (f != NULL && f->body != NULL);
 }
 
+static bool are_kept(const node *a, const node *b) { return is_kept(a) && is_kept(b); }
+
+// Made of what is computed of itself: at the end of an iteration it may be equal to
+// something at all points.
+static bool is_iterated(const node *n)
+{
+    if (is_number(n) && n->ty != NULL && n->ty->kind == T_NUM && num_returns(n->ty->num))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (is_iterated(n->kid[i]))
+            return true;
+    return false;
+}
+
 // Both operands of a comparison are the two of the question; or one of them is
-// their difference.
+// made of these by one operation. The derivative of |a - b| at 0 would say nothing.
 static bool are_operands(const node *n, const question *q)
 {
     const node *a = base_node(n->kid[0]), *b = base_node(n->kid[1]);
     if (!one_of(n->opcode, "== !="))
         return ((a == q->a && b == q->b) || (a == q->b && b == q->a))
-            && is_kept(a) && is_kept(b) && !has_effect(a) && !has_effect(b);
-    return a == q->a && b == q->b ? is_kept(a) && is_kept(b)
-         : begins_as(a, q->in) != NULL || begins_as(b, q->in) != NULL;
+            && are_kept(a, b) && !has_effect(a) && !has_effect(b);
+    return a == q->a && b == q->b ? are_kept(a, b)
+         : (are_kept(q->a, q->b) || !(is_iterated(a) || is_iterated(b)))
+           && !is_folded(a, q->in) && !is_folded(b, q->in);
 }
 
 // Compares just the two: then it decides by their order, as n itself does.
@@ -69,12 +88,8 @@ static bool is_made_of(const node *n, const node *x, const question *q, int dept
     if (n->kind == x->kind && same_code(n, x))
         return true;
     const node *d = depth > 0 ? local_variable(n) : NULL;
-    const nodes *stores = d != NULL ? stores_in(q->in->body, d) : NULL;
-    if (d != NULL && d->init && d->kids && is_made_of(d->kid[0], x, q, depth - 1))
-        return true;
-    for (size_t i = 0; stores != NULL && i < stores->n; i++)
-        if (stores->at[i]->kids > 1
-            && is_made_of(stores->at[i]->kid[1], x, q, depth - 1))
+    for (size_t i = 0; given(q->in->body, d, i) != NULL; i++)
+        if (is_made_of(given(q->in->body, d, i), x, q, depth - 1))
             return true;
     for (int i = 0; i < n->kids; i++)
         if (is_made_of(n->kid[i], x, q, depth))
@@ -119,36 +134,71 @@ static bool is_static(const node *n)
         && (is(d->storage, "static") || d->parent == tree);
 }
 
-static bool is_picked_by(const node *value)
-{
-    const node *n = base_node((node *)value);
-    return n->kind == CallExpr
-        && one_of(callee_name(n), "fmax fmin fabs fmaxf fminf fabsf");
-}
+static bool has_tape(void) { return strcmp(opt.number, "ad_rev") == 0; }
 
-// fmax(a, b) has a place of its own on the tape, although it is a or b.
-static bool is_picked(const node *n, const function *in)
+// Where the truth of a number is asked for: `if (d)`.
+static bool is_seen(const node *n, const question *q)
 {
-    const node *d = local_variable(n);
-    const nodes *stores = d != NULL ? stores_in(in->body, d) : NULL;
-    if (is_picked_by(n) || (d != NULL && d->init && d->kids && is_picked_by(d->kid[0])))
-        return true;
-    for (size_t i = 0; stores != NULL && i < stores->n; i++)
-        if (stores->at[i]->kids > 1 && is_picked_by(stores->at[i]->kid[1]))
-            return true;
-    return false;
+    return n->kind != BinaryOperator
+        ? is_number(n) && is_kept(n) && !is_folded(n, q->in)
+        : one_of(n->opcode, "== != < > <= >=") && are_operands(n, q);
 }
 
 bool run_sees(node *n, const question *q)
 {
-    if (strcmp(opt.number, "ad_rev") != 0 || n->kind != BinaryOperator
-        || !one_of(n->opcode, "== != < > <= >=") || !are_operands(n, q)
-        || !is_always_asked(n, q) || is_static(q->a) || is_static(q->b)
-        || is_picked(q->a, q->in) || is_picked(q->b, q->in))
+    if (!has_tape() || !is_seen(n, q) || !is_always_asked(n, q)
+        || is_static(q->a) || is_static(q->b))
         return false;
-    if (!n->asks_same)
-        note(n, "the tape fails where the two are equal and none is a copy of the "
-             "other, unless --equal %.*s", (int)q->in->name.n, q->in->name.at);
-    n->asks_same = 1;
+    if (!n->asks_tie)
+        note(n, "the tape fails where the two are equal, and not so nearby, too, "
+             "unless --equal %.*s", (int)q->in->name.n, q->in->name.at);
+    n->asks_tie = OF_TWO;
     return true;
+}
+
+/* --- numbers that are compared with a constant ----------------------------- */
+
+static bool reads(const node *n, const node *x)
+{
+    if (n->kind == x->kind && same_code(n, x))
+        return true;
+    for (int i = 0; i < n->kids; i++)
+        if (reads(n->kid[i], x))
+            return true;
+    return false;
+}
+
+static bool asks_constant(const node *n, question *q)
+{
+    q->a = base_node((node *)n);
+    q->b = number_zero();
+    if (n->kind == BinaryOperator && one_of(n->opcode, "== !=") && is_number(n->kid[0])
+        && is_number(n->kid[1])) {
+        const int constant = varies(n->kid[0]);
+        q->a = base_node(n->kid[1 - constant]);
+        q->b = base_node(n->kid[constant]);
+    } else if (!is_number(n) || !is_truth(n))
+        return false;
+    return varies(q->a) && !varies(q->b) && active(q->a->ty) && !is_of_one(q->a->ty)
+        && !reads(q->b, q->a) && !is_iterated(q->a);
+}
+
+static void look_at(node *n, const function *f)
+{
+    question q = { .in = f };
+    node *const base = base_node(n);
+    if (!base->asks_tie && asks_constant(n, &q) && !equal_harmless(n, &q)) {
+        note(n, "the tape fails where this number is equal to the constant, and depends "
+             "on several inputs, unless --equal %.*s", (int)f->name.n, f->name.at);
+        base->asks_tie = OF_CONSTANT;
+    }
+    for (int i = 0; i < n->kids; i++)
+        look_at(n->kid[i], f);
+}
+
+void constants_check(void)
+{
+    for (const function *f = functions; has_tape() && f != NULL; f = f->next)
+        if (f->reached && f->body != NULL && !equal_allowed(f))
+            look_at(f->body, f);
 }

@@ -36,7 +36,9 @@ ty *other(void)
 ty *computed(node *n)        // a number of its own
 {
     ty *t = ty_of(n->type, n);
-    return t->kind == T_NUM ? t : ty_number();
+    t = t->kind == T_NUM ? t : ty_number();
+    t->num->mixes = WITH_OTHERS;
+    return t;
 }
 
 void flows(ty *from, ty *to)

@@ -229,17 +229,37 @@ int parameter_index(const function *f, const node *n)
     return -1;
 }
 
+// fabs(d) or d*d: then d.
+node *unsigned_part(node *n)
+{
+    const library l = n->kind == CallExpr ? call_library(n) : (library){ 0 };
+    if (n->kind == CallExpr && n->kids == 2 && l.name && is(text_of(l.name), "abs"))
+        return n->kid[1];
+    return n->kind == BinaryOperator && is(n->opcode, "*")
+        && same_code(base_node(n->kid[0]), base_node(n->kid[1])) ? n->kid[0] : NULL;
+}
+
+bool is_folded(const node *n, const function *in)
+{
+    node *begin = begins_as(base_node((node *)n), in);
+    return unsigned_part(base_node((node *)n)) != NULL
+        || (begin != NULL && unsigned_part(base_node(begin)) != NULL);
+}
+
 const node *two_in(node *n, node *constant, const function *in)
 {
     const text op = operator_to(constant);
     n = base_node(n);
+    if (is_zero(constant) && unsigned_part(n) != NULL)
+        n = base_node(unsigned_part(n));
     if (op.n == 0 || is_made_by(n, op))
         return op.n ? n : NULL;
     const node *d = local_variable(n);
     const int parameter = parameter_index(in, n);
     node *begin = begins_as(n, in);
-    if (begin != NULL && local_variable(base_node(begin)) != NULL
-        && local_variable(base_node(begin)) != d)
+    if (begin != NULL && local_variable(base_node(begin)) != d
+        && (local_variable(base_node(begin)) != NULL
+            || unsigned_part(base_node(begin)) != NULL))
         return two_in(begin, constant, in);     // const double e = d;
     if (d != NULL && d->init && d->kids && is_made_by(base_node(d->kid[0]), op))
         return base_node(d->kid[0]);
@@ -288,6 +308,17 @@ static bool asks(const node *n, question *q)
     return are_apart(q);
 }
 
+bool is_truth(const node *n)
+{
+    const node *p = n->parent;
+    if (!is_number(n) || p->kind == ParenExpr)
+        return !is_number(n);
+    return (p->kind == UnaryOperator && is(p->opcode, "!"))
+        || (p->kind == BinaryOperator && one_of(p->opcode, "&& ||"))
+        || is(p->cast, "FloatingToBoolean") || is_condition(n)
+        || (p->kind == ConditionalOperator && n == condition_of(p));
+}
+
 /* --- parts of a function -------------------------------------------------- */
 
 static bool is_one(node *n, const node *at)
@@ -323,7 +354,17 @@ static bool computes(const node *call)
     return what == L_OPERATION || what == L_VALUE;
 }
 
-// What a function does whose source is not seen: it prints, or ends the program.
+// A function whose source is not seen, but known not to tell the program anything: it
+// prints, or ends the program.
+static bool prints_or_ends(const function *f)
+{
+    return prints_only(f)
+        || one_of(f->name, "printf fprintf vprintf vfprintf puts fputs putchar putc "
+                  "fputc fflush perror abort exit _exit _Exit quick_exit "
+                  "__assert_fail __assert_rtn gsl_error gsl_warn gsl_stream_printf "
+                  "Rprintf REprintf Rf_error Rf_warning");
+}
+
 static bool only_tells(const node *n)
 {
     if (is_store(n) || is_jump(n))
@@ -331,7 +372,7 @@ static bool only_tells(const node *n)
     if (n->kind == CallExpr && !computes(n)) {
         const function *f = function_called(n);
         const library l = call_library(n);
-        if (f == NULL || f->body != NULL
+        if (f == NULL || f->body != NULL || !prints_or_ends(f)
             || (l.kind != L_NONE && l.kind != L_PASSIVE))
             return false;
         for (int i = 1; i < n->kids; i++)

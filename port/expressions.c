@@ -96,16 +96,40 @@ bool number_of(const node *n)
     return is_number(n) && active(n->ty);
 }
 
-// A number, where its truth is asked for.
-static void write_truth(buffer *b, node *n, bool apart)
+// The twin looks whether a derivative is lost where n is equal to the other (copies.c),
+// or, if that is NULL, to 0.
+static void ask_tie(buffer *b, const node *asks, node *n, node *with, bool apart)
 {
-    if (number_of(n)) {
-        put(b, "ad_ne(");
+    putf(b, "%s_or_fail%s(", asks->asks_tie == OF_TWO ? "same" : "constant", opt.suffix);
+    write_as(b, n, F_NUMBER, apart);
+    put(b, ", ");
+    if (with != NULL)
+        write_as(b, with, asks->asks_tie == OF_TWO ? F_NUMBER : F_PLAIN, apart);
+    else
+        putf(b, asks->asks_tie == OF_TWO ? "%s(0)" : "0", opt.rec);
+    put(b, ")");
+}
+
+// A number, where its truth is asked for; or whether it is 0.
+static void write_whether(buffer *b, node *n, bool is_zero, bool apart)
+{
+    const node *asks = base_node(n);
+    if (number_of(n) && asks->asks_tie) {
+        put(b, is_zero ? "" : "!");
+        ask_tie(b, asks, n, NULL, apart);
+    } else {
+        put(b, is_zero ? "ad_eq(" : "ad_ne(");
         write_operand(b, n, apart);
         put(b, ", 0)");
-    } else {
-        write_as(b, n, F_PLAIN, apart);
     }
+}
+
+void write_truth(buffer *b, node *n, bool apart)
+{
+    if (number_of(n))
+        write_whether(b, n, false, apart);
+    else
+        write_as(b, n, F_PLAIN, apart);
 }
 
 /* --- operators ------------------------------------------------------------ */
@@ -175,22 +199,34 @@ static form rounded(buffer *b, const node *n, size_t from)
     return F_NUMBER;
 }
 
-// The twin looks whether one of the two is a copy of the other (copies.c).
-static void ask_same(buffer *b, const char *name, node *n, bool apart)
+// The same of an order, whose answer stays what it is.
+static void order_tie(buffer *b, const char *name, node *n, bool apart)
 {
-    if (one_of(n->opcode, "== !="))
-        putf(b, "%ssame_or_fail%s(", is(n->opcode, "!=") ? "!" : "", opt.suffix);
-    else
-        putf(b, "%s(apart_or_fail%s(", name, opt.suffix);
+    putf(b, "%s(apart_or_fail%s(", name, opt.suffix);
     write_as(b, n->kid[0], F_NUMBER, apart);
     put(b, ", ");
     write_as(b, n->kid[1], F_NUMBER, apart);
-    put(b, ")");
-    if (one_of(n->opcode, "== !="))
-        return;
-    put(b, ", ");
+    put(b, "), ");
     write_as(b, n->kid[1], F_NUMBER, apart);
     put(b, ")");
+}
+
+// `n == m`, `n < m` where the run sees more. Of |d| == 0 it looks at d.
+static void write_asking(buffer *b, const char *name, node *n, bool apart)
+{
+    node *of = n->kid[0], *with = n->kid[1];
+    if (!one_of(n->opcode, "== !=")) {
+        order_tie(b, name, n, apart);
+        return;
+    }
+    if (n->asks_tie == OF_CONSTANT && !varies(of)) {
+        of = n->kid[1];
+        with = n->kid[0];
+    }
+    if (n->asks_tie == OF_CONSTANT && is_zero(with) && unsigned_part(base_node(of)) != NULL)
+        of = unsigned_part(base_node(of));
+    put(b, is(n->opcode, "!=") ? "!" : "");
+    ask_tie(b, n, of, with, apart);
 }
 
 static form write_binary(buffer *b, node *n, bool apart)
@@ -209,8 +245,8 @@ static form write_binary(buffer *b, node *n, bool apart)
         return rounded(b, n, from);
     }
     if (name != NULL && (number_of(n->kid[0]) || number_of(n->kid[1]))) {
-        if (n->asks_same)
-            ask_same(b, name, n, apart);
+        if (n->asks_tie)
+            write_asking(b, name, n, apart);
         else
             call_of_two(b, name, n, apart);
         return F_PLAIN;
@@ -337,9 +373,7 @@ static form write_unary(buffer *b, node *n, bool apart)
     if (number_of(n) && (is(o, "+") || is(o, "__extension__")))
         return write(b, n->kid[0], apart);
     if (is(o, "!") && number_of(n->kid[0])) {
-        put(b, "ad_eq(");
-        write_operand(b, n->kid[0], apart);
-        put(b, ", 0)");
+        write_whether(b, n->kid[0], true, apart);
         return F_PLAIN;
     }
     if (!apart) {

@@ -505,8 +505,10 @@ static ty *see_binary(node *n)
     ty *t = ty_of(n->type, n);
     flows(a, t);
     flows(b, t);
-    if (t->kind == T_NUM)
+    if (t->kind == T_NUM) {
+        t->num->mixes = WITH_OTHERS;
         see_rounding(n, t);
+    }
     flow_reads |= is_digit_of(n);
     return t;
 }
@@ -515,6 +517,8 @@ static ty *see_compound(node *n)
 {
     ty *a = see(n->kid[0]), *b = see(n->kid[1]);
     flows(b, a);
+    if (a->kind == T_NUM)
+        num_root(a->num)->mixes = WITH_ITSELF;
     if (a->kind == T_PTR)
         step_note(a);
     if (a->kind == T_NUM)
@@ -533,6 +537,7 @@ static ty *see_either(node *n, ty *a, ty *b)
         return a->kind == T_REC || a->kind == T_PTR ? a
              : b->kind == T_PTR ? b : ty_of(n->type, n);
     ty *t = computed(n);
+    t->num->mixes = ALONE;
     flows(a, t);
     flows(b, t);
     return t;
@@ -874,6 +879,7 @@ bool flow_run(void)
     equal_check();
     caches_check();
     orders_check();
+    constants_check();
     globals_check();
     return true;
 }

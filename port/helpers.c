@@ -20,23 +20,29 @@ typedef struct helper {
       "{\n    y = $(ad_" operation "(*x, y));\n    y.v = (float)y.v;\n"     \
       "    return *x = y;\n}\n" }
 
-#define FAIL_IF_EQUAL                                                       \
-    "    const bool copy = x.job == y.job && (x.job == 0 || x.seq == y.seq);\n" \
-    "    if (ad_eq(x, y) && !copy)\n"                                       \
-    "        ad_fail(ADREV_EHOOK, \"two numbers are equal, and none is a copy " \
-    "of the other: see adrev-port --equal\");\n"
+// What is lost where two numbers are equal: ad_tie.
+#define FAIL(inputs, why)                                                   \
+    "    if (ad_eq(x, y) && ad_tie(x, y) " inputs ")\n"                     \
+    "        ad_fail(ADREV_EHOOK, \"" why ": see adrev-port --equal\");\n"
+#define FAIL_IF_EQUAL FAIL("> 0", "two numbers are equal, and not so nearby, too")
 
 static const helper parts[] = {
     { "float", "// x as a float: its derivative is that of x.\n"
       "static inline @ float#(@ x)\n{\n    x.v = (float)x.v;\n"
       "    return x;\n}\n" },
-    { "same_or_fail", "// Whether x and y are equal. If none is a copy of the other, their "
-      "derivatives\n// need not be: the tape fails, and does not take a way of one.\n"
+    { "same_or_fail", "// Whether x and y are equal. If they are not so nearby, too, their "
+      "derivatives\n// need not be equal: the tape fails, and does not take a way of one.\n"
       "static inline bool same_or_fail#(@ x, @ y)\n{\n" FAIL_IF_EQUAL
       "    return ad_eq(x, y);\n}\n" },
-    { "apart_or_fail", "// x, which is compared with y. If they are equal, and none is a copy "
-      "of the\n// other, the tape fails.\n"
+    { "apart_or_fail", "// x, which is compared with y. If they are equal, and not so nearby, "
+      "too, the tape\n// fails.\n"
       "static inline @ apart_or_fail#(@ x, @ y)\n{\n" FAIL_IF_EQUAL "    return x;\n}\n" },
+    { "constant_or_fail", "// Whether x is y. If so, and if x depends on several inputs, these may "
+      "be\n// compared: the tape fails.\n"
+      "static inline bool constant_or_fail#(@ x, double constant)\n{\n"
+      "    const @ y = $(constant);\n"
+      FAIL("> 1", "a number of several inputs is equal to a constant")
+      "    return ad_eq(x, y);\n}\n" },
     { "modf", "static inline @ modf#(@ x, @ *whole)\n{\n"
       "    *whole = $(ad_trunc(x));\n"
       "    return isinf(ad_value(x)) ? $(ad_copysign(0.0, x))\n"

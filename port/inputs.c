@@ -8,10 +8,13 @@
 #include "port.h"
 #include <stdio.h>
 
-static void set_varied(ty *t, void *unused)
+// An input, if it is a parameter itself; or one of many.
+static void set_varied(ty *t, void *parameter)
 {
-    (void)unused;
-    num_root(t->num)->varied = true;
+    num *n = num_root(t->num);
+    n->varied = true;
+    n->made = t == parameter && n->made == OF_NONE ? OF_ONE : OF_EACH;
+    n->only = n;
 }
 
 static void set_useful(ty *t, void *unused)
@@ -64,6 +67,7 @@ static void open_function(ty *f)
             each_number(f->par[i], from_hub, hub);
     }
     num_root(hub->num)->varied = true;
+    num_root(hub->num)->made = OF_SEVERAL;
     each_number(f->to, from_hub, hub);
 }
 
@@ -78,7 +82,7 @@ void seed_inputs(function *f)
         for (int k = 0; k < opt.withs; k++)
             input |= same(opt.with[k].name, p->name);
         if (input)
-            each_number(p->ty, set_varied, NULL);
+            each_number(p->ty, set_varied, p->ty);
     }
 }
 

@@ -125,6 +125,19 @@ size_t first_from(const nodes *list, unsigned begins)
     return low;
 }
 
+node *given(const node *body, const node *variable, size_t i)
+{
+    if (variable == NULL)
+        return NULL;
+    const bool begins = variable->init && variable->kids;
+    const nodes *stores = stores_in(body, variable);
+    if (begins && i == 0)
+        return variable->kid[0];
+    i -= begins;
+    return i >= stores->n ? NULL
+         : stores->at[i]->kid[stores->at[i]->kids > 1];
+}
+
 bool has_effect(const node *n)
 {
     if (is_store(n) || n->kind == CallExpr)

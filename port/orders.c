@@ -43,21 +43,10 @@ typedef struct comparison {
     bool folded;
 } comparison;
 
-// fabs(d) or d*d: then d.
-static node *unsigned_part(node *n)
-{
-    const library l = n->kind == CallExpr ? call_library(n) : (library){ 0 };
-    if (n->kind == CallExpr && n->kids == 2 && l.name && is(text_of(l.name), "abs"))
-        return n->kid[1];
-    return n->kind == BinaryOperator && is(n->opcode, "*")
-        && same_code(base_node(n->kid[0]), base_node(n->kid[1])) ? n->kid[0] : NULL;
-}
-
 static bool take_two(node *n, node *constant, const function *in, comparison *c)
 {
-    node *part = unsigned_part(base_node(n));
-    const node *of = two_in(part ? part : n, constant, in);
-    c->folded = of != NULL && part != NULL;
+    const node *of = two_in(n, constant, in);
+    c->folded = of != NULL && is_folded(n, in);
     if (of != NULL)
         c->a = of->kid[0], c->b = of->kid[1];
     return of != NULL;
@@ -160,7 +149,7 @@ static int argument_of(const node *n, const function *f)
 // The first comparison of two of the arguments: `at` says which.
 static bool compares_arguments(node *n, const function *f, comparison *c, int at[2])
 {
-    if (!(n->asks_same && one_of(n->opcode, "== !=")) && is_comparison(n, f, c)
+    if (!(n->asks_tie && one_of(n->opcode, "== !=")) && is_comparison(n, f, c)
         && varies(c->a) && varies(c->b)) {
         at[0] = argument_of(c->a, f), at[1] = argument_of(c->b, f);
         if (at[0] >= 0 && at[1] >= 0 && at[0] != at[1])
@@ -524,17 +513,6 @@ static bool question_in(node *n, const function *f, question *q)
     } else if (begins != NULL)
         return question_in(truth_of((node *)begins), f, q);
     return q->a != NULL && are_apart(q);
-}
-
-static bool is_truth(const node *n)
-{
-    const node *p = n->parent;
-    if (!is_number(n) || p->kind == ParenExpr)
-        return !is_number(n);
-    return (p->kind == UnaryOperator && is(p->opcode, "!"))
-        || (p->kind == BinaryOperator && one_of(p->opcode, "&& ||"))
-        || is(p->cast, "FloatingToBoolean") || is_condition(n)
-        || (p->kind == ConditionalOperator && n == condition_of(p));
 }
 
 static void look_at(node *n, const function *f)

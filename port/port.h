@@ -18,9 +18,10 @@
  *   units        the files that are read
  *   edges        edges from number to number
  *   steps        pointers that step from one member to the next
+ *   singles      numbers each of which is made of one input
  *   later        what is decided when it is known what is active
  *   caches       comparisons that ask whether a result may be used again
- *   copies       comparisons of which one number may be a copy of the other
+ *   copies       comparisons of which the run sees whether a derivative is lost
  *   equal        questions whether two numbers are equal
  *   orders       orders that together ask the same
  *   globals      data at file scope, which other code may see
@@ -208,7 +209,7 @@ typedef struct node {
     unsigned writes : 1;        // of a name: what it names may change here
     unsigned changing : 1;      // of data: some function changes them
     unsigned addressed : 1;     // a function whose address is taken here
-    unsigned asks_same : 1;     // whether one is a copy of the other
+    unsigned asks_tie : 2;      // a comparison, of which the run sees more
     struct node *use;           // the first, of data
     const struct function *writer;  // of data: the first that is not converted
     ty *arg;                    // of sizeof: the type that is named
@@ -315,8 +316,17 @@ size_t closing(text t, size_t at);      // of the bracket at `at`: behind it
 
 /* === types ================================================================ */
 
+typedef enum made {             // of how many inputs a number is made (singles.c)
+    OF_NONE, OF_ONE, OF_EACH, OF_SEVERAL
+} made;
+
 typedef struct num {            // the activity of numbers
     struct num *same;           // joined with
+    made made;
+    const struct num *only;     // OF_ONE: the input
+    const struct num *fed_by;   // the number that came first
+    enum { ALONE, WITH_OTHERS, WITH_ITSELF } mixes;
+    unsigned stamp;             // of the latest search that came by
     unsigned index;
     bool varied, useful;
     unsigned stepped;           // bit n: n pointers lead here, and the first one
@@ -372,6 +382,11 @@ num *num_root(num *n);
 void num_join(num *a, num *b);
 void num_edge(num *from, num *to);
 void num_spread(void);
+num *num_at(unsigned index);            // NULL: there are not so many
+unsigned *edge_lists(bool back, unsigned **start);
+void singles_find(void);
+bool num_returns(const num *n);         // it is computed of itself
+bool is_of_one(const ty *t);            // each of these numbers
 bool num_active(const num *n);
 bool active(const ty *t);               // a number that is recorded
 bool ty_changed(const ty *t);           // something in it is
@@ -609,7 +624,12 @@ void globals_check(void);
 void caches_check(void);                // of results that are used again
 void equal_check(void);                 // of numbers that are compared
 void orders_check(void);
+enum { OF_TWO = 1, OF_CONSTANT };       // what is compared, where asks_tie is set
 bool run_sees(node *n, const question *q);      // and the tape fails
+void constants_check(void);             // that numbers of several inputs are equal to
+bool is_truth(const node *n);           // it is asked for
+node *unsigned_part(node *n);           // |d| or d*d: then d; or NULL
+bool is_folded(const node *n, const function *in);      // it is |d| or d*d
 bool equal_allowed(const function *f);  // the user says that this is meant
 bool varies(const node *n);             // a number that depends on inputs
 int parameter_index(const function *f, const node *n);  // of a name; or -1
@@ -633,6 +653,8 @@ bool open_comma(text t);                // that would part arguments
 bool is_store(const node *n);           // = += ++ and the like
 nodes *nodes_with(nodes *list, node *n);
 const nodes *stores_in(const node *body, const node *variable);
+// What a local variable gets: its initialiser, and then what is stored; or NULL.
+node *given(const node *body, const node *variable, size_t i);
 bool has_effect(const node *n);         // in it is a store, or a call
 const char *operator_of(text o);        // NULL: no operator of numbers
 const char *change_name(const char *op);
@@ -652,6 +674,7 @@ bool is_zero(node *n);                  // the literal
 bool whole_macro(const node *n);        // n is all that its macro stands for
 bool write_kept(buffer *b, node *n);    // false: not by the macro, but from the tree
 void write_as(buffer *b, node *n, form want, bool apart);
+void write_truth(buffer *b, node *n, bool apart);
 void write_void(buffer *b, node *n, bool apart);
 void write_init(buffer *b, node *n, ty *t, bool apart, bool fixed);
 void write_stmt(buffer *b, node *n, bool apart, int indent);

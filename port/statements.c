@@ -505,17 +505,6 @@ static bool expression(const node *n)
     return n->kind >= DeclRefExpr;
 }
 
-static void write_condition(buffer *b, node *n, bool apart)
-{
-    if (!active(n->ty)) {
-        write_as(b, n, F_PLAIN, apart);
-        return;
-    }
-    put(b, "ad_ne(");
-    write_as(b, n, F_PLAIN, apart);
-    put(b, ", 0)");
-}
-
 static void write_part_of(buffer *b, node *n, bool apart)
 {
     const node *p = n->parent;
@@ -523,7 +512,7 @@ static void write_part_of(buffer *b, node *n, bool apart)
     if (!expression(n))
         write_stmt(b, n, apart, 0);
     else if (is_condition(n))
-        write_condition(b, n, apart);
+        write_truth(b, n, apart);
     else if (p->kind == ReturnStmt)
         write_as(b, n, active(result_type) ? F_NUMBER : F_PLAIN, apart);
     else if (p->kind == SwitchStmt && n == p->kid[0])
@@ -560,7 +549,7 @@ static void for_apart(buffer *b, node *n, int indent)
         put(b, ";");
     put(b, " ");
     if (n->kid[2]->kind != NO_NODE)
-        write_condition(b, n->kid[2], true);
+        write_truth(b, n->kid[2], true);
     put(b, "; ");
     if (n->kid[3]->kind != NO_NODE)
         write_void(b, n->kid[3], true);
@@ -572,7 +561,7 @@ static void head_apart(buffer *b, const char *word, node *n, int indent)
 {
     put(b, word);
     put(b, " (");
-    write_condition(b, n->kid[0], true);
+    write_truth(b, n->kid[0], true);
     put(b, ")");
     body_apart(b, n->kid[1], indent);
 }
@@ -598,7 +587,7 @@ static void write_apart(buffer *b, node *n, int indent)
         put(b, "do");
         body_apart(b, n->kid[0], indent);
         put(b, " while (");
-        write_condition(b, n->kid[1], true);
+        write_truth(b, n->kid[1], true);
         put(b, ");");
         return;
     case ReturnStmt:

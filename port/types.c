@@ -51,9 +51,15 @@ void num_join(num *a, num *b)
         return;
     b->same = a;
     a->varied |= b->varied;
+    if (b->made > a->made)
+        a->made = b->made, a->only = b->only;
+    if (b->mixes > a->mixes)
+        a->mixes = b->mixes;
     a->useful |= b->useful;
     a->stepped |= b->stepped;
 }
+
+num *num_at(unsigned index) { return index < num_count ? nums[index] : NULL; }
 
 void num_edge(num *from, num *to)
 {
@@ -62,7 +68,7 @@ void num_edge(num *from, num *to)
 }
 
 // Sorts edges by the end that is `from`, as starts[] of a list of the others.
-static unsigned *edge_lists(bool back, unsigned **start)
+unsigned *edge_lists(bool back, unsigned **start)
 {
     unsigned *first = take((num_count + 2u) * sizeof *first);
     unsigned *list = take((edge_count + 1) * sizeof *list);
@@ -109,6 +115,7 @@ void num_spread(void)
     }
     spread(false);
     spread(true);
+    singles_find();
 }
 
 bool num_active(const num *n)
@@ -136,6 +143,7 @@ ty *ty_number(void)
     ty *t = ty_new(T_NUM);
     t->name = T("double");
     t->num = num_new();
+    t->num->mixes = WITH_ITSELF;
     return t;
 }
 

@@ -328,6 +328,7 @@ double refused_equal_jump(const double *x)
 }
 
 void equal_mark(int *);
+void equal_note(void);
 
 double refused_equal_sum(const double *x)
 {
@@ -335,6 +336,8 @@ double refused_equal_sum(const double *x)
     int k = 0;
     if (a == b) // refused: derivatives may be lost
         equal_mark(&k);
+    if (a == 2 * b) // refused: derivatives may be lost
+        equal_note();
     if (m == a) // refused: derivatives may be lost
         return k;
     if (d == 0) // refused: derivatives may be lost

@@ -6,7 +6,7 @@
 // with: x:2
 // function: refused_seen_flag
 // function: refused_seen_rounded
-// function: refused_seen_picked
+// function: refused_seen_size
 // function: refused_seen_steps
 // function: refused_seen_constant
 // function: refused_seen_static
@@ -16,7 +16,7 @@ typedef struct seen_state {
     double at, before;
 } seen_state;
 
-static const double nothing = 0, little = 1e-12;
+static const double little = 1e-12;
 
 static double seen_mean(double a, double b) { return (a - b) / log(a / b); }
 
@@ -43,10 +43,14 @@ double refused_seen_rounded(const double *x)
     return x[1] * (exp(d) - 1) / d;
 }
 
-double refused_seen_picked(const double *x)
+double refused_seen_size(const double *x)
 {
-    const double most = fmax(x[0], x[1]);
-    return most == x[0] ? 2 * x[0] : 3 * x[1]; // refused: derivatives may be lost
+    const double size = fabs(x[0] - x[1]);
+    if (fabs(x[0] - 2 * x[1]) == 0) // refused: derivatives may be lost
+        return x[1];
+    if (size == 0) // refused: derivatives may be lost
+        return x[0];
+    return seen_mean(x[0], x[1]) * seen_mean(x[0], 2 * x[1]);
 }
 
 double refused_seen_steps(const double *x)
@@ -61,11 +65,9 @@ double refused_seen_steps(const double *x)
 
 double refused_seen_constant(const double *x)
 {
-    if (x[0] - x[1] == nothing) // refused: derivatives may be lost
-        return x[0];
-    if (fabs(x[0] - 2 * x[1]) < little) // refused: derivatives may be lost
+    if (fabs(x[0] - x[1]) < little) // refused: derivatives may be lost
         return x[1];
-    return seen_mean(x[0], x[1]) * seen_mean(x[0], 2 * x[1]);
+    return seen_mean(x[0], x[1]);
 }
 
 static double seen_last = -7;

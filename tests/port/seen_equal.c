@@ -1,7 +1,7 @@
 // tags: part
 // SPDX-License-Identifier: MIT-0
-// Numbers that are compared, of which the run sees whether one is a copy of the
-// other: seen_run.c.
+// Numbers that are compared, of which the run sees whether a derivative is lost where
+// they are equal: seen_run.c.
 #include <math.h>
 
 static double mean(double a, double b) { return (a - b) / log(a / b); }
@@ -91,4 +91,113 @@ double seen_quotient(const double *x)
 {
     double q = x[1] / x[0];
     return 1 == q ? x[0] : mean(x[0], x[1]);
+}
+
+double seen_picked(const double *x)
+{
+    const double most = fmax(x[0], x[1]), least = fabs(fmin(x[0], x[1]));
+    if (least != x[0])
+        return 3 * x[1] + least;
+    return most == x[0] ? 2 * x[0] : 3 * x[1];
+}
+
+static const double nothing = 0;
+
+double seen_direct(const double *x)
+{
+    if (x[0] - x[1] == nothing)
+        return x[0];
+    return mean(x[0], x[1]);
+}
+
+double seen_elements(const double *x)
+{
+    double d[2];
+    d[0] = x[0] - x[1];
+    d[1] = log(x[0] / x[1]);
+    return d[0] == 0 ? x[0] : d[0] / d[1];
+}
+
+static double difference(double a, double b) { return a - b; }
+
+double seen_function(const double *x)
+{
+    if (!difference(x[0], x[1]))
+        return x[0];
+    return mean(x[0], x[1]);
+}
+
+double seen_logarithm(const double *x)
+{
+    const double l = log(x[0] / x[1]);
+    return l ? (x[0] - x[1]) / l : x[1];
+}
+
+double seen_shifted(const double *x)
+{
+    const double u = 1 - x[1] / x[0];
+    if (u != 0)
+        return x[0] * u / -log1p(-u);
+    return x[0];
+}
+
+static double given(double a, double b, double d)
+{
+    return 0 == d ? a : d / log(a / b);
+}
+
+double seen_given(const double *x)
+{
+    const double d = x[0] - x[1];
+    return given(x[0], x[1], d);
+}
+
+typedef struct side {
+    double a, b, d;
+} side;
+
+static void set(side *s) { s->d = fabs(2 * (s->a - s->b)); }
+
+double seen_member(const double *x)
+{
+    side s = { x[0], x[1], 0 };
+    s.d = s.a;
+    s.d -= s.b;
+    if (s.d == 0)
+        return s.b;
+    set(&s);
+    if (s.d)
+        return mean(s.a, s.b);
+    return s.b;
+}
+
+double seen_size(const double *x)
+{
+    if (fabs(difference(x[0], x[1])) == 0)
+        return x[0];
+    return mean(x[0], x[1]);
+}
+
+// No derivative is lost, or only with respect to one input, as everywhere.
+double seen_one(const double *x)
+{
+    const double y[2] = { 2 * x[0], sin(x[1]) };
+    if (y[0] == 1.5 || x[1] == 0.75 || 0.75 == x[0])
+        return y[0] + y[1];
+    return y[1] + y[0];
+}
+
+static double residual(double r, const double *x) { return 2 * r - x[0] - x[1]; }
+
+// An end of an iteration, which is met at all points.
+double seen_root(const double *x)
+{
+    double r = 8;
+    for (int i = 0; i < 9; i++) {
+        const double f = residual(r, x);
+        if (f == 0)
+            break;
+        r -= f / 2;
+    }
+    return r;
 }
