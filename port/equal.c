@@ -13,7 +13,7 @@
  *   - a loop ends that computes one number anew of the other: nothing changes
  *   - a function that compares says the order, and only that is asked of it
  *   - the user says so: --equal FUNCTION
- *   - the run sees whether one is a copy of the other (copies.c)
+ *   - the run sees whether a derivative is lost (copies.c)
  *
  * What is not understood is refused.
  * caches.c knows other ways to ask.

@@ -176,12 +176,13 @@ must_refuse() {
 
 # The twin over forward numbers: one in four by adrev-port (with -DFEW=1 among
 # FLAGS one in twelve), which must differ from that over recorded numbers in
-# names only, others by these names.
+# names only, others by these names. A twin that asks the tape what two equal numbers
+# depend on asks less without one.
 forward() {
     number=$((number + 1))
-    sed 's/ad_rev/ad_fwd/g; s/ad_rec/ad_dual/g' "$out/rev/$1.h" \
+    sed 's/ad_rev/ad_fwd/g; s/ad_rec/ad_dual/g; /ad_tie(/,/;$/d' "$out/rev/$1.h" \
         > "$out/fwd/$1.h"
-    [ $((number % one_in)) = 0 ] || return 0
+    [ $((number % one_in)) = 0 ] && ! grep -q 'ad_tie(' "$out/rev/$1.h" || return 0
     tr -d ' \n' < "$out/fwd/$1.h" > "$out/names"
     if [ -n "$2" ]; then
         $2 ad_fwd "$out/fwd/$1.h" || return
