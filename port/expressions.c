@@ -199,34 +199,25 @@ static form rounded(buffer *b, const node *n, size_t from)
     return F_NUMBER;
 }
 
-// The same of an order, whose answer stays what it is.
-static void order_tie(buffer *b, const char *name, node *n, bool apart)
-{
-    putf(b, "%s(apart_or_fail%s(", name, opt.suffix);
-    write_as(b, n->kid[0], F_NUMBER, apart);
-    put(b, ", ");
-    write_as(b, n->kid[1], F_NUMBER, apart);
-    put(b, "), ");
-    write_as(b, n->kid[1], F_NUMBER, apart);
-    put(b, ")");
-}
-
-// `n == m`, `n < m` where the run sees more. Of |d| == 0 it looks at d.
+// `n == m`, or an order, where the run sees more. Of |d| == 0 it looks at d.
 static void write_asking(buffer *b, const char *name, node *n, bool apart)
 {
-    node *of = n->kid[0], *with = n->kid[1];
-    if (!one_of(n->opcode, "== !=")) {
-        order_tie(b, name, n, apart);
+    const bool turn = n->asks_tie == OF_CONSTANT && !varies(n->kid[0]);
+    node *of = n->kid[turn], *with = n->kid[!turn];
+    if (one_of(n->opcode, "== !=")) {
+        node *part = n->asks_tie == OF_CONSTANT && is_zero(with)
+            ? unsigned_part(base_node(of)) : NULL;
+        put(b, is(n->opcode, "!=") ? "!" : "");
+        ask_tie(b, n, part ? part : of, with, apart);
         return;
     }
-    if (n->asks_tie == OF_CONSTANT && !varies(of)) {
-        of = n->kid[1];
-        with = n->kid[0];
-    }
-    if (n->asks_tie == OF_CONSTANT && is_zero(with) && unsigned_part(base_node(of)) != NULL)
-        of = unsigned_part(base_node(of));
-    put(b, is(n->opcode, "!=") ? "!" : "");
-    ask_tie(b, n, of, with, apart);
+    putf(b, "%s(apart_or_fail%s(", name, opt.suffix);
+    write_as(b, of, F_NUMBER, apart);
+    put(b, ", ");
+    write_as(b, with, F_NUMBER, apart);
+    put(b, "), ");
+    write_as(b, with, F_NUMBER, apart);
+    put(b, ")");
 }
 
 static form write_binary(buffer *b, node *n, bool apart)
