@@ -27,7 +27,8 @@ static bool same_type(text a, text b)
 
 bool same_code(const node *a, const node *b)
 {
-    if (!same_words(a, b) || !same_type(a->type, b->type))
+    if (!same_words(a, b) || !same_type(a->type, b->type)
+        || !same_type(a->desugared, b->desugared))
         return false;
     for (int i = 0; i < a->kids; i++)
         if (!same_code(a->kid[i], b->kid[i]))

@@ -52,7 +52,7 @@ static bool named_with_folder(text path, size_t tail)
 static bool is_read(const translation *u, text name)
 {
     for (size_t i = 0; i < u->headers; i++) {
-        const text path = text_of(file_at(u->header[i])->path);
+        const text path = text_of(file_at(u->header[i].file)->path);
         text tail = name;
         while (starts(tail, "../") || starts(tail, "./"))
             tail = (text){ tail.at + 1, tail.n - 1 };
@@ -103,11 +103,16 @@ static bool is_include(text l) { return behind_word(l, "include").n > 0; }
 
 static bool has_word(text t, text word)
 {
-    for (size_t i = 0; i + word.n <= t.n; i++)
-        if (memcmp(t.at + i, word.at, word.n) == 0
-            && (i == 0 || !word_char(t.at[i - 1]))
-            && (i + word.n == t.n || !word_char(t.at[i + word.n])))
+    const char *const end = t.at + t.n;
+    for (const char *at = t.at; (size_t)(end - at) >= word.n; at++) {
+        at = memchr(at, word.at[0], (size_t)(end - at) - word.n + 1);
+        if (at == NULL)
+            return false;
+        if (memcmp(at, word.at, word.n) == 0
+            && (at == t.at || !word_char(at[-1]))
+            && (at + word.n == end || !word_char(at[word.n])))
             return true;
+    }
     return false;
 }
 
@@ -129,49 +134,93 @@ static bool is_tested(text t, text word)
     return false;
 }
 
-// A header that tests it, which is not one of adrev. What asks a header for its
-// functions (`STB_IMAGE_IMPLEMENTATION`) is for one file of a program.
-static bool is_setting(text name, const translation *u)
+/* --- settings: macros that headers ask for -------------------------------- */
+
+// Whether a header of the unit names it, or one of the system tests it; not one of
+// adrev. What asks a header for its functions (`STB_IMAGE_IMPLEMENTATION`) is for one
+// file of a program.
+static bool header_asks(text name, const translation *u, bool of_system)
 {
     if (name.n == 0 || find(name, "IMPLEMENTATION") < name.n)
         return false;
     for (size_t i = 0; i < u->headers; i++) {
-        const file *f = file_at(u->header[i]);
-        if (source_unit(u->header[i]) < 0 && !before_others(base_name(f->path))
-            && is_tested(f->text, name))
+        const int index = u->header[i].file;
+        const file *f = file_at(index);
+        if (system_file(index) != of_system || source_unit(index) >= 0
+            || before_others(base_name(f->path)))
+            continue;
+        if (of_system ? is_tested(f->text, name) : has_word(f->text, name))
             return true;
     }
     return false;
 }
 
-// The one file that is written can have it in one way only.
-static bool is_new(macro *m)
+static names settings;          // of the includes of a unit
+static names stay;              // of headers of the system
+
+bool setting_stays(text name) { return name_find(&stay, name, -1) != NULL; }
+
+// What headers of the system say by it is not looked at: that must be one thing.
+static void put_staying(buffer *b, macro *m)
 {
-    static names seen;
-    const macro *first = name_find(&seen, m->name, -1);
-    if (first == NULL)
-        name_set(&seen, m->name, -1, m);
-    else if (!same_macro(first, m))
+    const macro *first = name_find(&stay, m->name, -1);
+    if (first != NULL && !same_macro(first, m))
         refuse_line(m->at, "convert the files one by one", "two files set what a "
                     "header asks for in different ways");
-    return first == NULL;
+    if (first != NULL)
+        return;
+    name_set(&stay, m->name, -1, m);
+    putf(b, "#ifndef %.*s\n", (int)m->name.n, m->name.at);
+    put_definition(b, m);
+    put(b, "#endif\n");
 }
 
-// What the source defines before it includes headers.
-static void put_setting(buffer *b, text l, const translation *u, span line)
+// Others hold for the includes of the unit.
+static void put_setting(buffer *b, macro *m, const translation *u)
 {
-    const text rest = behind_word(l, "define");
+    const int unit = (int)(u - units), n = (int)m->name.n;
+    const macro *now = name_find(&settings, m->name, unit);
+    if (!m->given && header_asks(m->name, u, true)) {
+        put_staying(b, m);
+        return;
+    }
+    if (same_macro(now, m) || !header_asks(m->name, u, false))
+        return;
+    name_set(&settings, m->name, unit, m);
+    if (now == NULL)
+        putf(b, "#pragma push_macro(\"%.*s\")\n", n, m->name.at);
+    putf(b, "#undef %.*s\n", n, m->name.at);
+    put_definition(b, m);
+}
+
+static void end_settings(buffer *b, const translation *u)
+{
+    for (size_t i = 0; i < settings.room; i++) {
+        const name_row *r = &settings.row[i];
+        if (r->name.at != NULL && r->unit == (int)(u - units))
+            putf(b, "#pragma pop_macro(\"%.*s\")\n", (int)r->name.n, r->name.at);
+    }
+}
+
+static text word_behind(text l, const char *directive)
+{
+    const text rest = behind_word(l, directive);
     const size_t from = skip_blank(rest, 0);
-    const text name = { rest.at + from, skip_token(rest, from) - from };
-    macro *m = rest.n ? macro_named(name, (int)(u - units)) : NULL;
+    return (text){ rest.at + from, skip_token(rest, from) - from };
+}
+
+// What the source defines before it includes headers, if it is read.
+static void put_settings(buffer *b, text l, const translation *u, span line)
+{
+    const text name = word_behind(l, "define"), end = word_behind(l, "undef");
+    macro *m = name.n ? macro_named(name, (int)(u - units)) : NULL;
     while (m != NULL && (m->at.file != line.file || m->at.begin < line.begin
                          || m->at.begin >= line.end))
         m = m->before;
-    if (m == NULL || !is_setting(name, u) || !is_new(m))
-        return;
-    putf(b, "#ifndef %.*s\n", (int)name.n, name.at);
-    put_text(b, slice(m->at));
-    put(b, "\n#endif\n");
+    if (m != NULL)
+        put_setting(b, m, u);
+    if (end.n && name_find(&settings, end, (int)(u - units)) != NULL)
+        putf(b, "#undef %.*s\n", (int)end.n, end.at);
 }
 
 static size_t last_include(text t)
@@ -198,39 +247,65 @@ static bool put_includes_of(buffer *b, const translation *u, int index)
     static names seen;
     const text t = file_at(index)->text;
     const size_t last = last_include(t);
-    bool header = false;
+    bool adrev = false;
     for (size_t i = 0; i < t.n && i <= last; i++) {
         const size_t line = i;
         while (i < t.n && t.at[i] != '\n')
             i++;
         const text l = { t.at + line, i - line };
-        put_setting(b, l, u, (span){ index, line, i });
+        put_settings(b, l, u, (span){ index, line, i });
         if (!is_include(l) || in_declaration(u, index, line)
             || !is_read(u, included(l)) || is_code(included(l))
             || name_find(&seen, l, -1) != NULL)
             continue;
         name_set(&seen, l, -1, &seen);
-        header |= before_others(text_copy(l));
+        adrev |= before_others(text_copy(l));
         put_include(b, l, u);
     }
-    return header;
+    return adrev;
+}
+
+static bool header_included;    // adrev.h
+
+static buffer made_of(const translation *u)
+{
+    buffer b = { 0 };
+    macro *m;
+    for (size_t i = 0; (m = next_given(u, &i)) != NULL;)
+        put_setting(&b, m, u);
+    header_included |= put_includes_of(&b, u, u->file);
+    for (size_t i = 0; i < u->headers; i++) {
+        const int index = u->header[i].file;
+        if (index != u->file && source_unit(index) >= 0
+            && is_code(text_of(file_at(index)->path)))
+            header_included |= put_includes_of(&b, u, index);
+    }
+    end_settings(&b, u);
+    const text t = text_in(&b);         // perhaps others have its headers before
+    b.n = find(t, "#include") < t.n || find(t, "#ifndef") < t.n ? t.n : 0;
+    return b;
+}
+
+text includes_of(int unit)
+{
+    static buffer *made;
+    if (made == NULL) {
+        made = take((size_t)unit_count * sizeof *made);
+        for (int u = 0; u < unit_count; u++)
+            if (units[u].root != NULL)
+                made[u] = made_of(&units[u]);
+    }
+    return text_in(&made[unit]);
 }
 
 static void put_includes(buffer *b)
 {
-    bool header = false;
-    for (int u = 0; u < unit_count; u++) {
-        if (units[u].root == NULL)
-            continue;
-        const translation *t = &units[u];
-        header |= put_includes_of(b, t, t->file);
-        for (size_t i = 0; i < t->headers; i++)
-            if (t->header[i] != t->file && source_unit(t->header[i]) >= 0
-                && is_code(text_of(file_at(t->header[i])->path)))
-                header |= put_includes_of(b, t, t->header[i]);
-        put_ends(b);
-    }
-    if (!header)
+    for (int u = 0; u < unit_count; u++)
+        if (units[u].root != NULL) {
+            put_text(b, includes_of(u));
+            put_ends(b);
+        }
+    if (!header_included)
         put(b, "#include \"adrev.h\"\n");
     if (opt.stubs != NULL && opt.stub_text.n)
         putf(b, "#include \"%s\"\n", base_name(opt.stubs));

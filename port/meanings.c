@@ -12,9 +12,15 @@ names needed;
 
 static names current;           // what a name is at this place of the output
 
-// Of a header, or given: it is there from the start.
+// Of a header: it is there from the start.
 static macro *first_meaning(text name)
 {
+    if (unit_of_includes >= 0) {
+        macro *m = macro_named(name, unit_of_includes);
+        while (m != NULL && m->setting && !setting_stays(name))
+            m = m->before;
+        return m != NULL && (m->given || m->passing) ? NULL : m;
+    }
     for (int u = 0; u < unit_count; u++) {
         macro *m = units[u].root ? macro_named(name, u) : NULL;
         if (m != NULL && m->at.file < 0 && !m->given)
@@ -60,6 +66,16 @@ void put_ends(buffer *b)
     }
 }
 
+void put_definition(buffer *b, const macro *m)
+{
+    if (m->at.file >= 0)
+        put_text(b, slice(m->at));
+    else
+        putf(b, "#define %.*s%s%.*s", (int)m->name.n, m->name.at,
+             m->call ? "" : " ", (int)m->body.n, m->body.at);
+    put(b, "\n");
+}
+
 void put_macro(buffer *b, macro *m)
 {
     const macro *now = current_macro(m->name);
@@ -67,12 +83,7 @@ void put_macro(buffer *b, macro *m)
         return;
     if (now != NULL)
         putf(b, "#undef %.*s\n", (int)m->name.n, m->name.at);
-    if (m->at.file >= 0)
-        put_text(b, slice(m->at));
-    else
-        putf(b, "#define %.*s%s%.*s", (int)m->name.n, m->name.at,
-             m->call ? "" : " ", (int)m->body.n, m->body.at);
-    put(b, "\n");
+    put_definition(b, m);
     name_set(&current, m->name, -1, m);
 }
 

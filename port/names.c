@@ -52,6 +52,25 @@ static bool places_equal(const node *a, const node *b)
         && a->begin.expanded.at == b->begin.expanded.at;
 }
 
+// Whether data that change are in a function, or what it names is not the same in
+// another unit: each unit has static functions and data of a header of its own.
+static bool is_of_unit(const node *n, const node *in, int unit)
+{
+    bool own = n->kind == VarDecl && is(n->storage, "static") && !fixed_type(n);
+    if (n->kind == DeclRefExpr && !same(n->ref_name, in->name)) {
+        const node *d = node_by_id(n->ref);
+        const bool outer = d != NULL && d->parent == in->parent;
+        own = outer && d->kind == VarDecl
+            ? variable_named(n->ref_name, unit) != variable_named(n->ref_name, in->unit)
+            : outer && d->kind == FunctionDecl
+              && function_named(n->ref_name, unit) != function_named(n->ref_name,
+                                                                     in->unit);
+    }
+    for (int i = 0; i < n->kids && !own; i++)
+        own = is_of_unit(n->kid[i], in, unit);
+    return own;
+}
+
 // A function of a header that an earlier unit has, too.
 static function *header_function(const node *decl)
 {
@@ -60,7 +79,8 @@ static function *header_function(const node *decl)
         const meaning *m = name_find(&meanings, decl->name, u);
         if (m != NULL && m->function != NULL && m->function->body != NULL
             && places_equal(m->function->decl, decl)
-            && same_code(m->function->decl, decl))
+            && same_code(m->function->decl, decl)
+            && (!is(decl->storage, "static") || !is_of_unit(decl, decl, u)))
             return m->function;
     }
     return NULL;

@@ -50,12 +50,6 @@ static void add_names(node *n, int i)
             add_names(n->kid[k], i);
 }
 
-static bool system_file(int f)
-{
-    const char *p = file_at(f)->path;
-    return strncmp(p, "/usr/", 5) == 0 || p[0] == '<' || p[0] == '(';
-}
-
 // Declarations that share their text, such as a structure and its typedef.
 static bool overlap(const node *a, const node *b)
 {
@@ -274,8 +268,8 @@ static bool in_source(const node *d)
 static void rename_data(node *d)
 {
     d->renamed = ty_changed(d->ty)
-        || (in_source(d) && (is(d->storage, "static")
-                             || (d->init && constant_data(d))));
+        || ((in_source(d) || d->otherwise)
+            && (is(d->storage, "static") || (d->init && constant_data(d))));
 }
 
 // What has a twin of another name: functions, and data of the sources.
@@ -283,7 +277,7 @@ static void rename_all(void)
 {
     for (function *f = functions; f != NULL; f = f->next)
         if (f->reached && is_inside(function_written(f)->inside) && !f->own
-            && (f->changed || in_source(f->decl))) {
+            && (f->changed || in_source(f->decl) || f->decl->otherwise)) {
             f->decl->renamed = 1;
             f->decl->function = f;
         }
@@ -554,18 +548,25 @@ static directive *directives;
 static size_t directive_room;
 static int directive_count, directive_at;
 
-static int order_at(span s, const translation *u)
+static bool item_behind(const item *t, span s)
+{
+    const span at = span_of(t->first);
+    return t->in_source ? behind(at, s)
+        : s.file == units[t->first->unit].file
+          && includes_behind(t->first->unit, at.file, s.begin);
+}
+
+static int order_at(span s, int unit)
 {
     for (int i = 0; i < item_count; i++)
-        if (items[i].in_source && items[i].first->unit == (int)(u - units)
-            && behind(span_of(items[i].first), s))
+        if (items[i].first->unit == unit && item_behind(&items[i], s))
             return 2 * items[i].order;
     return -1;                          // behind all
 }
 
 static void add_directive(macro *m, span at, bool ends)
 {
-    const int order = at.file < 0 ? -1 : order_at(at, &units[m->unit]);
+    const int order = at.file < 0 ? -1 : order_at(at, m->unit);
     if (order < 0)
         return;
     directives = grow(directives, &directive_room, (size_t)directive_count + 1,
@@ -842,6 +843,7 @@ bool write_output(buffer *b)
 {
     buffer all = { 0 }, helpers = { 0 }, wrappers = { 0 };
 
+    seen_read();
     rename_all();
     own_names();
     add_items();
@@ -850,6 +852,7 @@ bool write_output(buffer *b)
     put_text(&all, text_in(&wrappers));
     need_pieces();
     types_once();
+    seen_check();
     number_functions();
     list_directives();
     if (piece_count)

@@ -15,7 +15,7 @@
 
 /* --- data that change ----------------------------------------------------- */
 
-static bool fixed_type(const node *d)
+bool fixed_type(const node *d)
 {
     const text t = d->desugared.n ? d->desugared : d->type;
     for (size_t i = t.n; i-- > 0;)      // what is behind the last pointer

@@ -42,6 +42,7 @@
  *   lines        lines of 80 columns
  *   meanings     what macros mean at a place of the file that is written
  *   head         its head
+ *   seen         what its includes say, and what they said to each source
  *   output       the file that is written
  *   stubs        externals for functions whose source is not seen
  *   arguments    what a check passes to a function, and what it reads back
@@ -224,6 +225,7 @@ typedef struct node {
     text prefix;                // of a twin, where two files have this name
     unsigned inside, outside;   // of data: marks of own.c
     unsigned counted : 2;       // of bytes: 1 of recorded numbers, 2 of others
+    unsigned otherwise : 1;     // of a header: not what the written file includes
     struct nodes *stores;       // of a body, or of a variable: see stores_in
     struct names *places;       // of a body: see writes_of
     unsigned begins, ends;      // what is in it: counted in a body by writes_of
@@ -264,12 +266,19 @@ typedef struct macro {
     span undef;                 // where it ends, if it does in a source
     text body;
     bool given;                 // on the command line
+    bool setting;               // where includes of the written file are
     bool wanted;
     bool gone;                  // names itself, and is written as what it stands for
     bool passing;               // a header undefines it: elsewhere it is not there
     int unit;
     struct macro *before;       // the definition before this one
 } macro;
+
+typedef struct header {
+    int file;
+    size_t at;                  // in the source, which includes it there, or includes
+                                // what includes it
+} header;
 
 // A translation unit: a file that is compiled, and what it includes.
 typedef struct translation {
@@ -282,8 +291,9 @@ typedef struct translation {
     bool linked;                // not read, but the original calls functions of it
     node *root;                 // NULL: not read
     int first, last;            // its declarations, among those of the tree
-    int *header;                // files that are read for it
+    header *header;             // files that are read for it
     size_t header_room, headers;
+    text printed;               // by clang -E -dD
 } translation;
 
 extern translation *units;
@@ -291,7 +301,9 @@ extern int unit_count;
 int source_unit(int index);             // whose source the file is, or -1
 void source_set(int index, int unit);
 bool behind(span a, span b);            // a is read behind b, in one unit
-void unit_include(int unit, int file);
+void unit_include(int unit, int file, size_t at);
+bool system_file(int index);
+bool includes_behind(int unit, int file, size_t at);
 int file_named(text path);
 file *file_at(int index);
 void lines_of(int index, size_t at, unsigned *line, unsigned *col);
@@ -302,8 +314,11 @@ bool in_macro(const node *n);           // all of it from one expansion
 bool one_macro(const node *a, const node *b);
 bool spelled_whole(const node *n, span *s);     // an argument as it is written
 void macros_read(text dump, int unit);
+bool line_marker(text t, size_t i, int *file, unsigned *line);
+bool same_tokens(text a, text b);
 macro *macro_named(text name, int unit);
 const macro *macro_for(text word, int unit);
+macro *next_given(const translation *u, size_t *i);
 bool same_macro(const macro *a, const macro *b);
 bool is_passing(text name, int unit);
 void macro_goes(text name, spot s, int unit);
@@ -535,6 +550,8 @@ void names_settle(void);                // when all units are read
 void alike_read(void);                  // types
 bool same_code(const node *a, const node *b);
 bool units_list(void);                  // those that may be read
+text includes_printed(text includes);   // by clang -E -dD
+int unit_beside(void);                  // of what is no file
 bool depend_write(void);
 void flags_put(buffer *b, const translation *u);
 bool units_read(void);                  // those that are needed
@@ -620,6 +637,7 @@ bool holds_active(ty *t);               // and is recorded
 const node *unseen_call(void);          // of what is not seen; NULL: there is none
 void writes_find(void);
 bool data_changes(const node *d);       // static ones
+bool fixed_type(const node *d);         // const
 void globals_check(void);
 void caches_check(void);                // of results that are used again
 void equal_check(void);                 // of numbers that are compared
@@ -696,8 +714,14 @@ void add_wrappers(buffer *b);           // operations whose addresses are taken
 void trim(buffer *b);                   // blanks and ends of lines at its end
 void put_lines(buffer *b, text t);
 void put_head(buffer *b);
+text includes_of(int unit);             // with what is defined before them
+bool setting_stays(text name);          // behind them
+void seen_read(void);                   // before anything is written
+void seen_check(void);                  // when it is known what is needed
+extern int unit_of_includes;            // whose macros are theirs; -1: not read
 extern names needed;                    // words that are written, by units
 macro *current_macro(text name);
+void put_definition(buffer *b, const macro *m);
 void put_macro(buffer *b, macro *m);    // unless it is there
 void put_undef(buffer *b, const macro *m);
 void put_ends(buffer *b);               // of macros that headers define anew

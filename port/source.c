@@ -116,15 +116,31 @@ text token(spot s)
     return slice((span){ s.file, s.at, s.at + s.n });
 }
 
-void unit_include(int unit, int index)
+void unit_include(int unit, int index, size_t at)
 {
     struct translation *u = &units[unit];
     for (size_t i = 0; i < u->headers; i++)
-        if (u->header[i] == index)
+        if (u->header[i].file == index)
             return;
     u->header = grow(u->header, &u->header_room, u->headers + 1,
                      sizeof *u->header);
-    u->header[u->headers++] = index;
+    u->header[u->headers++] = (header){ index, at };
+}
+
+bool system_file(int index)
+{
+    const char *p = file_at(index)->path;
+    return strncmp(p, "/usr/", 5) == 0 || p[0] == '<' || p[0] == '(';
+}
+
+// Whether a header is read behind a place of the source.
+bool includes_behind(int unit, int index, size_t at)
+{
+    const translation *u = &units[unit];
+    for (size_t i = 0; i < u->headers; i++)
+        if (u->header[i].file == index)
+            return u->header[i].at > at;
+    return false;
 }
 
 /* --- tokens --------------------------------------------------------------- */
@@ -217,6 +233,17 @@ const macro *macro_for(text word, int unit)
     return NULL;
 }
 
+// The next macro of the command line; NULL: there is none.
+macro *next_given(const translation *u, size_t *i)
+{
+    while (*i < macros.room) {
+        macro *m = macros.row[(*i)++].is;
+        if (m != NULL && m->given && m->unit == (int)(u - units))
+            return m;
+    }
+    return NULL;
+}
+
 // A #define at t.at[i], behind the name of the directive.
 static macro macro_read(text t, size_t i)
 {
@@ -240,7 +267,7 @@ static macro macro_read(text t, size_t i)
 
 // The same tokens; how much white space is between them, or which comments, does
 // not matter (C11 6.10.3).
-static bool same_tokens(text a, text b)
+bool same_tokens(text a, text b)
 {
     size_t i = skip_blank(a, 0), k = skip_blank(b, 0);
     while (i < a.n && k < b.n) {
@@ -339,22 +366,26 @@ static size_t begin_of(reading *r, int now, unsigned line)
     return r->at;
 }
 
-// `# 12 "file" 1`: where the next line stands.
-static int line_marker(text t, size_t i, unsigned *line)
+// `# 12 "file" 1` at t.at[i]: where the next line stands.
+bool line_marker(text t, size_t i, int *now, unsigned *line)
 {
-    *line = (unsigned)strtoul(t.at + i, NULL, 10);
+    if (i + 2 >= t.n || t.at[i] != '#' || !isdigit((unsigned char)t.at[i + 2]))
+        return false;
+    *line = (unsigned)strtoul(t.at + i + 2, NULL, 10);
     while (i < t.n && t.at[i] != '"' && t.at[i] != '\n')
         i++;
     const size_t from = i + 1;
     for (i = from; i < t.n && t.at[i] != '"' && t.at[i] != '\n';)
         i++;
-    return file_named((text){ t.at + from, i - from });
+    *now = file_named((text){ t.at + from, i - from });
+    return true;
 }
 
 // What clang -E -dD prints: directives, in a text whose lines are told.
 void macros_read(text t, int unit)
 {
     const int source = units[unit].file;
+    const int unit_text = file_named(T("<stdin>"));
     reading r = { source, 0, 1 };
     unsigned line = 1;
     size_t at = 0;                      // in the source itself
@@ -365,20 +396,22 @@ void macros_read(text t, int unit)
             continue;
         const size_t name = directive(t, i, "define");
         const bool here = source_unit(now) >= 0;
-        if (i + 2 < t.n && isdigit((unsigned char)t.at[i + 2])) {
-            at = now == source ? begin_of(&r, now, line) : at;
-            now = line_marker(t, i + 2, &line);
+        const size_t before = now == source ? begin_of(&r, now, line) : at;
+        if (line_marker(t, i, &now, &line)) {
+            at = before;
             source_included(now, unit, at);
-            unit_include(unit, now);
+            unit_include(unit, now, at);
             line--;
         } else if (directive(t, i, "undef")) {
-            macro_ends(t, directive(t, i, "undef"), now,
-                       here ? begin_of(&r, now, line) : 0, unit);
+            if (now != unit_text)
+                macro_ends(t, directive(t, i, "undef"), now,
+                           here ? begin_of(&r, now, line) : 0, unit);
         } else if (name && (!here
                             || !macro_here(now, begin_of(&r, now, line), unit))) {
             macro m = macro_read(t, name);
             m.given = file_at(now)->path[0] == '<'
                 && strstr(file_at(now)->path, "command") != NULL;
+            m.setting = now == unit_text;
             macro_add(m, unit);
         }
     }

@@ -323,6 +323,14 @@ static text output_of(FILE *f, int *status)
     return text_in(&b);
 }
 
+// One that is not counted.
+int unit_beside(void)
+{
+    units = grow(units, &unit_room, (size_t)unit_count + 1, sizeof *units);
+    units[unit_count] = (translation){ .path = "", .file = -1 };
+    return unit_count;
+}
+
 void flags_put(buffer *b, const translation *u)
 {
     for (int i = 0; i < u->flags; i++)
@@ -342,6 +350,53 @@ static FILE *clang(const translation *u, const char *what)
     putf(&b, " %s", what);
     put_quoted(&b, u->path);
     return popen(b.at, "r");
+}
+
+static bool all_have(const char *flag)
+{
+    bool have = true;
+    for (int u = 0; u < unit_count; u++) {
+        bool has = units[u].root == NULL;
+        for (int i = 0; i < units[u].flags; i++)
+            has |= strcmp(units[u].flag[i], flag) == 0;
+        have &= has;
+    }
+    return have;
+}
+
+// Flags that say where headers are. Of what is read before a source (-include), what
+// is read before each; of what is defined, nothing: the written file defines it.
+static void places_put(buffer *b, const translation *u, bool first)
+{
+    for (int i = 0; i < u->flags; i++) {
+        const text flag = text_of(u->flag[i]);
+        const bool before = is(flag, "-include");
+        const bool skipped = is(flag, "-D") || is(flag, "-U")
+            || (before && (!first || !all_have(u->flag[i + 1])));
+        if (!skipped && !starts(flag, "-D") && !starts(flag, "-U"))
+            put_quoted(b, u->flag[i]);
+        i += skipped;
+    }
+    put(b, " -iquote");
+    put_quoted(b, text_copy(folder_of(u->path)));
+}
+
+text includes_printed(text includes)
+{
+    buffer b = { 0 };
+    int status;
+    putf(&b, "%s -std=gnu11 -w", opt.clang);
+    bool first = true;
+    for (int u = 0; u < unit_count; u++)
+        if (units[u].root != NULL) {
+            places_put(&b, &units[u], first);
+            first = false;
+        }
+    for (int i = 0; i < opt.flag_count; i++)
+        put_quoted(&b, opt.flags[i]);
+    putf(&b, " -E -dD -x c - 2> /dev/null << 'END OF INCLUDES'\n%.*s\n"
+         "END OF INCLUDES\n", (int)includes.n, includes.at);
+    return output_of(popen(b.at, "r"), &status);
 }
 
 // 127 is what the shell says of a program that is not there.
@@ -378,14 +433,14 @@ static bool read_unit(int i)
     u->tried = true;
     FILE *tree_of = clang(u, "-fsyntax-only -Xclang -ast-dump=json");
     FILE *macros_of = clang(u, "-E -dD 2> /dev/null");      // beside it
-    const text macros = output_of(macros_of, &unused);
+    u->printed = output_of(macros_of, &unused);
     node *root = read_tree(tree_of, i, &status);
     if (root == NULL || status != 0) {
         say_unread(u, status);
         return false;
     }
     u->root = root;
-    macros_read(macros, i);
+    macros_read(u->printed, i);
     for (int k = 0; k < root->kids; k++)
         root->kid[k]->parent = tree;
     names_read(i);
@@ -668,8 +723,8 @@ bool depend_write(void)
             continue;
         put_file(&b, units[u].path);
         for (size_t i = 0; i < units[u].headers; i++) {
-            const char *path = file_at(units[u].header[i])->path;
-            if (path[0] == '<' || units[u].header[i] == units[u].file
+            const char *path = file_at(units[u].header[i].file)->path;
+            if (path[0] == '<' || units[u].header[i].file == units[u].file
                 || strncmp(path, "/usr/", 5) == 0)
                 continue;
             put_file(&b, path);

@@ -715,9 +715,13 @@ set_apart() {
         --function line --with x -o "$out/none.h" -- -DTWO_TYPES
     works "both files are named" 0 grep -q 'point is another type in' \
         "$out/said_before"
+    works "a type of a header, which is not one to each" 1 "$port" several/line.c \
+        several/plane.c --function line --with x -o "$out/none.h" -- -DTWO_SIZES
+    works "its file is named" 0 grep -q 'sized is something else in plane.c than' \
+        "$out/said_before"
 }
 
-# What a source defines before it includes a header.
+# What a source defines before it includes a header. (line.c has more of these.)
 settings() {
     printf '%s\n' '#if MODE == 1' 'static double scale(void) { return 3; }' '#else' \
         'static double scale(void) { return 5; }' '#endif' > "$out/scale.h"
@@ -728,9 +732,16 @@ settings() {
     printf '%s\n' '#define MODE 2' '#include "scale.h"' \
         'double scaled(double x) { return scale() * x; }' > "$out/scaled.c"
     set -- --function set --with x -o "$out/none.h"
-    works "a header in two ways" 1 "$port" "$out/set.c" "$out/scaled.c" "$@"
+    works "a header in two ways" 0 "$port" "$out/set.c" "$out/scaled.c" "$@"
+    works "that of the second file is written" 0 \
+        grep -q 'double scale_ad(void) { return 5' "$out/none.h"
+    rm "$out/none.h"
+    sed 's|MODE 2|NDEBUG 2|; s|^#include.*|#include <assert.h>|; s|scale() ||;
+         s|return \*|return|' "$out/scaled.c" > "$out/system.c"
+    works "a header of the system in two ways" 1 "$port" "$out/set.c" \
+        "$out/system.c" "$@"
     works "the second one is named" 0 \
-        grep -q 'scaled.c:1:1: two files set' "$out/said_before"
+        grep -q 'system.c:1:1: two files set' "$out/said_before"
     sed '1s|MODE 2|MODE  1 /* as there */\r|' "$out/scaled.c" > "$out/alike.c"
     set -- --function set --with x -o "$out/set_ad.h"
     works "a header in one way" 0 "$port" "$out/set.c" "$out/alike.c" "$@"
