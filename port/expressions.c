@@ -28,8 +28,8 @@ static void write_operand(buffer *b, node *n, bool apart)
 {
     buffer o = { 0 };
     const node *m = base_node(n);
-    const form f = write(&o, n, apart);
-    const bool group = f == F_PLAIN && open_comma(text_in(&o));
+    write(&o, n, apart);
+    const bool group = open_comma(text_in(&o));
 
     if (m->kind == MemberExpr && m->decl != NULL && m->decl->bitfield)
         put(b, "+");

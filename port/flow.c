@@ -702,11 +702,20 @@ static void see_enumerators(node *d)
 }
 
 // Declarators of a `for` share one declaration: all are recorded, or none.
+static void see_attributes(const node *d)
+{
+    for (int i = 0; i < d->kids; i++)
+        if (is(d->kid[i]->kind_name, "CleanupAttr"))
+            refuse(d, "call that function where the block ends",
+                   "an attribute by which a function is called at the end of the block");
+}
+
 static void see_declarations(node *n)
 {
     ty *first = NULL;
     for (int i = 0; i < n->kids; i++) {
         node *d = n->kid[i];
+        see_attributes(d);
         if (d->kind == VarDecl && is(d->storage, "static"))
             put_off(KEPT, d, ty_of(T("int"), d), NULL, NULL);
         if (d->kind == VarDecl)

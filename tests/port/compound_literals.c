@@ -29,5 +29,5 @@ double compound_literals(const double *x)
     double s = sum_of((double[]){ x[0], x[1] * x[0], 1 }, 3);
     l = (struct literal){ x[0], l.b * 3, 1 };
     s *= of_literal(&(struct literal){ .a = x[1], .n = 3 });
-    return s + of_literal(&l);
+    return s + of_literal(&l) * *(const double[]){ x[0] * x[1], 3 };
 }
