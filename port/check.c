@@ -17,7 +17,7 @@
 
 /* --- files ---------------------------------------------------------------- */
 
-enum { RIGHT, WRONG, RANDOM, LOST };    // what the driver finds
+enum { RIGHT, WRONG, RANDOM, LOST, NO_MEMORY };     // what the driver finds
 
 // What it finds stands in a file: what the original exits with must not pass for
 // that.
@@ -30,7 +30,7 @@ static const char driver[] =
 "#include <sys/mman.h>\n"
 "#include <sys/wait.h>\n"
 "#include <unistd.h>\n"
-"enum { RIGHT, WRONG, RANDOM, LOST, MOST = 65536 };\n"
+"enum { RIGHT, WRONG, RANDOM, LOST, NO_MEMORY, MOST = 65536 };\n"
 "enum { SUMS = 8, PICKED = 24, FEW = SUMS + PICKED };\n"
 "int port_whole, port_asked;\n"
 "size_t port_plain(const double *, double *, size_t *);\n"
@@ -82,6 +82,8 @@ static const char driver[] =
 "    const bool many = n * m > 16384;\n"
 "    ad_check_report r = { 0 };\n"
 "    const ad_status s = many ? ad_check_jac(few, NULL, FEW, zero, FEW, &r) : ad_check_jac(f, NULL, n, x, m, &r);\n"
+"    if (s == ADREV_ENOMEM)\n"
+"        finish(NO_MEMORY);\n"
 "    if (s != ADREV_OK)\n"
 "        return say(ad_message(s), p);\n"
 "    if (ad_check_passed(&r))\n"
@@ -327,6 +329,11 @@ static int run_there(const char *dir, const function *f, text text_of_twin)
         if (found == RANDOM) {
             fprintf(stderr, "adrev-port: the original gives other values when it "
                     "is called again: it cannot be checked\n");
+            return 2;
+        }
+        if (found == NO_MEMORY) {
+            fprintf(stderr, "adrev-port: memory runs out: derivatives cannot be "
+                    "checked\n");
             return 2;
         }
     }

@@ -580,11 +580,24 @@ options() {
         '{ if (n < 100) exit(n % 2 ? 1 : 42); return x; }' > "$out/ends.c"
     works "what exits is not right" 2 "$port" "$out/ends.c" --function ends \
         --with x --check -o "$twin" -- -I"$root"
+    case $flags in *-DFEW*) ;; *) memory_runs_out ;; esac
     names_by_macros
     equal_inputs
     copies
     whole
     many_functions
+}
+
+# Of a check: the original limits its memory.
+memory_runs_out() {
+    printf '%s\n' '#include <sys/resource.h>' \
+        '__attribute__((constructor)) void limit(void)' \
+        '{ struct rlimit most = { 64 << 20, 64 << 20 }; setrlimit(RLIMIT_AS, &most); }' \
+        'double much(double x) { double s = 0; for (int i = 0; i < 3000000; i++)' \
+        's += 1e-6 * x; return s; }' > "$out/much.c"
+    works "memory runs out" 2 "$port" "$out/much.c" --function much --with x \
+        --check --points 1 -o "$out/much_ad.h" -- -I"$root"
+    works "it says so" 0 grep -q 'memory runs out' "$out/said_before"
 }
 
 # Functions whose names macros make, in files of a list.
