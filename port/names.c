@@ -60,11 +60,11 @@ static bool is_of_unit(const node *n, const node *in, int unit)
     if (n->kind == DeclRefExpr && !same(n->ref_name, in->name)) {
         const node *d = node_by_id(n->ref);
         const bool outer = d != NULL && d->parent == in->parent;
+        const text name = n->ref_name;
         own = outer && d->kind == VarDecl
-            ? variable_named(n->ref_name, unit) != variable_named(n->ref_name, in->unit)
+            ? variable_named(name, unit) != variable_named(name, in->unit)
             : outer && d->kind == FunctionDecl
-              && function_named(n->ref_name, unit) != function_named(n->ref_name,
-                                                                     in->unit);
+              && function_named(name, unit) != function_named(name, in->unit);
     }
     for (int i = 0; i < n->kids && !own; i++)
         own = is_of_unit(n->kid[i], in, unit);

@@ -1,9 +1,11 @@
-/* seen.c - what includes of the written file say, and what they said to each source.
+/* seen.c - what includes of the written file say, and what they said to each
+ * source.
  *
- * What a header says may depend on what stands before it: `#if MODE`. The written
- * file includes it once, for all units. What a unit finds there otherwise than in
- * its own includes is written for this unit, if it is a function or data, and
- * refused if it is a type. Lines are compared as clang's preprocessor prints them.
+ * What a header says may depend on what stands before it: `#if MODE`. The
+ * written file includes it once, for all units. What a unit finds there
+ * otherwise than in its own includes is written for this unit, if it is a
+ * function or data, and refused if it is a type. Lines are compared as clang's
+ * preprocessor prints them.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -21,7 +23,12 @@ typedef struct line {
     text words;
 } line;
 
-typedef struct view {           // of headers, but for those of the system
+static bool own_header(int index)       // it is none of the system
+{
+    return index >= 0 && source_unit(index) < 0 && !system_file(index);
+}
+
+typedef struct view {           // of such headers
     line *at;
     size_t n, room;
 } view;
@@ -31,9 +38,11 @@ static view *views;             // of each unit, and last of what is written
 static int by_line(const void *a, const void *b)
 {
     const line *x = a, *y = b;
-    return x->file != y->file ? x->file - y->file
-         : x->number != y->number ? (x->number > y->number) - (x->number < y->number)
-         : (x->words.at > y->words.at) - (x->words.at < y->words.at);
+    if (x->file != y->file)
+        return x->file - y->file;
+    if (x->number != y->number)
+        return x->number > y->number ? 1 : -1;
+    return (x->words.at > y->words.at) - (x->words.at < y->words.at);
 }
 
 static view view_of(text printed)
@@ -46,7 +55,7 @@ static view view_of(text printed)
             end++;
         if (line_marker(printed, i, &now, &number)) {
             number--;
-        } else if (end > i && now >= 0 && source_unit(now) < 0 && !system_file(now)) {
+        } else if (end > i && own_header(now)) {
             v.at = grow(v.at, &v.room, v.n + 1, sizeof *v.at);
             v.at[v.n++] = (line){ now, number, { printed.at + i, end - i } };
         }
@@ -59,8 +68,8 @@ static view view_of(text printed)
 // What is printed of the lines of a declaration.
 static text said(const view *v, const node *d)
 {
-    const line from = { .file = d->begin.expanded.file, .number = d->begin.expanded.line,
-                        .words = { NULL, 0 } };
+    const spot *begin = &d->begin.expanded;
+    const line from = { begin->file, begin->line, { NULL, 0 } };
     buffer b = { 0 };
     size_t low = 0, high = v->n;
     while (low < high) {
@@ -93,8 +102,7 @@ static void mark(node *d)
 
 static bool of_header(const node *d)
 {
-    const int index = d->begin.expanded.file;
-    return !d->implicit && index >= 0 && source_unit(index) < 0 && !system_file(index);
+    return !d->implicit && own_header(d->begin.expanded.file);
 }
 
 static bool is_shared(int index, int unit)
@@ -122,7 +130,8 @@ static bool has_namesake(int index, int unit)
 
 static bool keeps_state(const node *n)
 {
-    bool keeps = n->kind == VarDecl && is(n->storage, "static") && !fixed_type(n);
+    bool keeps = n->kind == VarDecl && is(n->storage, "static")
+        && !fixed_type(n);
     for (int i = 0; i < n->kids && !keeps; i++)
         keeps = keeps_state(n->kid[i]);
     return keeps;
@@ -131,16 +140,19 @@ static bool keeps_state(const node *n)
 // Each unit has static data of a header of its own.
 static bool is_of_each(const node *d)
 {
-    return (d->kind == VarDecl || (d->kind == FunctionDecl && is(d->storage, "static")))
-        && keeps_state(d) && is_shared(d->begin.expanded.file, d->unit);
+    const bool can = d->kind == VarDecl
+        || (d->kind == FunctionDecl && is(d->storage, "static"));
+    return can && keeps_state(d)
+        && is_shared(d->begin.expanded.file, d->unit);
 }
 
 static bool names_other(text t, int unit)
 {
-    for (size_t i = 0; (i = skip_blank(t, i)) < t.n; i = skip_token(t, i))
-        if (word_char(t.at[i])
-            && name_find(&others, (text){ t.at + i, skip_token(t, i) - i }, unit))
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n; i = skip_token(t, i)) {
+        const text w = { t.at + i, skip_token(t, i) - i };
+        if (word_char(w.at[0]) && name_find(&others, w, unit) != NULL)
             return true;
+    }
     return false;
 }
 
@@ -187,8 +199,7 @@ static bool may_differ(void)
         read++;
         set |= find(includes, "#undef") < includes.n;
         for (size_t i = 0; i < units[u].headers; i++)
-            own |= source_unit(units[u].header[i].file) < 0
-                && !system_file(units[u].header[i].file);
+            own |= own_header(units[u].header[i].file);
     }
     return own && (read > 1 || set);
 }
@@ -216,11 +227,12 @@ void seen_check(void)
 {
     for (size_t i = 0; i < needed.room; i++) {
         const name_row *r = &needed.row[i];
-        const node *d = r->name.at ? name_find(&others, r->name, r->unit) : NULL;
+        const node *d = r->name.at == NULL ? NULL
+            : name_find(&others, r->name, r->unit);
         if (d != NULL && d->kind != FunctionDecl && d->kind != VarDecl)
-            refuse(d, "convert the files one by one, or define the same macros in them "
-                   "before they include it", "%.*s is something else in %s than where the "
-                   "written file includes it", (int)r->name.n, r->name.at,
-                   base_name(units[r->unit].path));
+            refuse(d, "convert the files one by one, or define the same macros "
+                   "in them before they include it", "%.*s is something else in "
+                   "%s than where the written file includes it",
+                   (int)r->name.n, r->name.at, base_name(units[r->unit].path));
     }
 }
