@@ -331,13 +331,13 @@ size_t closing(text t, size_t at);      // of the bracket at `at`: behind it
 
 /* === types ================================================================ */
 
-typedef enum made {             // of how many inputs a number is made (singles.c)
+typedef enum makeup {           // of how many inputs a number is made (singles.c)
     OF_NONE, OF_ONE, OF_EACH, OF_SEVERAL
-} made;
+} makeup;
 
 typedef struct num {            // the activity of numbers
     struct num *same;           // joined with
-    made made;
+    makeup made;
     const struct num *only;     // OF_ONE: the input
     const struct num *fed_by;   // the number that came first
     enum { ALONE, WITH_OTHERS, WITH_ITSELF } mixes;

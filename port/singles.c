@@ -16,7 +16,7 @@
 
 // Of a value that num `from` gives, at a number that is computed of several: what it
 // is made of then. An edge of the number that came first gives the same value.
-static made put_together(const num *to, const num *from)
+static makeup put_together(const num *to, const num *from)
 {
     if (to->mixes == ALONE || to->made == OF_NONE)
         return to->mixes == WITH_ITSELF && from->made == OF_EACH ? OF_SEVERAL
@@ -31,7 +31,7 @@ static bool feed(num *to, const num *from)
 {
     if (from->made == OF_NONE)
         return false;
-    made is = put_together(to, from);
+    makeup is = put_together(to, from);
     if (to->mixes == ALONE && to->made == OF_ONE && is == OF_ONE
         && to->only != from->only)
         is = OF_EACH;
