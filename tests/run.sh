@@ -398,15 +398,13 @@ if [ "$1" = build ]; then
     exit 0
 fi
 
-# quicker COMPILER: whoever calls it, clang has memory in large pages, which takes
-# a fifth off its time, and mold in place of GNU ld where it is there. (gcc has a
-# heap of its own. Programs that are tested have memory as it is.)
+# quicker COMPILER: whoever calls it, clang is called by tests/clang.sh. (gcc has a
+# heap of its own, and starts sooner. Programs that are tested have memory as it
+# is.)
 quicker() {
     real=$(command -v "$1") || return
     { echo "#!/bin/sh"
-      echo "export GLIBC_TUNABLES=glibc.malloc.hugetlb=1"
-      echo "export COMPILER_PATH=/usr/libexec/mold"
-      echo "exec $real \"\$@\""
+      echo "exec sh '$here/clang.sh' '$out/bin' $real \"\$@\""
     } > "$out/bin/$1"
     chmod +x "$out/bin/$1"
 }
