@@ -2,8 +2,8 @@
 // tags:
 /* connections.c - ad_connected through array statements and the operators of
  * adrev_bulk.h, against derivatives: with operands that are nowhere zero, what
- * is connected has a derivative, and nothing else has. (Through loops and
- * calls: scan.c, scan_random.c.)                                             */
+ * is connected has a derivative, and nothing else has; and through loops and
+ * calls that use numbers from outside. (Others: scan.c, scan_random.c.)      */
 
 #include "implementation.h"
 #include "adrev_loop.h"
@@ -95,6 +95,40 @@ static void moved(const ad_rev *x, ad_rev *y)
     ad_rotate(N, 1, 2, x, y);
 }
 
+// Numbers that are used through ctx, each in one step.
+static const ad_rev *outside;
+
+static void take(ad_step *s, void *ctx)
+{
+    (void)ctx;
+    s->next[0][0] = ad_rec(ad_mul(s->state[0][0], outside[ad_step_index(s)]));
+}
+
+static void steps(const ad_rev *x, ad_rev *y)
+{
+    const ad_scan_state state = { .size = 1, .initial = x, .last = y };
+    for (size_t i = 0; i < N; i++)
+        y[i] = x[i];
+    outside = x + 1;
+    CHECK(ad_scan(&(ad_scan_desc){ .step = take, .steps = 3, .states = 1,
+                                   .state = &state }, NULL) == ADREV_OK, "scan");
+}
+
+static void take_two(const ad_rev *x, ad_rev *y, void *ctx)
+{
+    (void)ctx;
+    y[0] = ad_rec(ad_mul(x[0], outside[0]));
+    y[1] = ad_rec(ad_sin(outside[2]));
+}
+
+static void call(const ad_rev *x, ad_rev *y)
+{
+    for (size_t i = 0; i < N; i++)
+        y[i] = x[i];
+    outside = x + 1;
+    CHECK(ad_checkpoint(take_two, NULL, 1, x, 2, y) == ADREV_OK, "checkpoint");
+}
+
 static const struct {
     const char *name;
     program *f;
@@ -103,7 +137,7 @@ static const struct {
     { "product", product }, { "triangle", triangle },
     { "prefixes", prefixes }, { "histogram", histogram }, { "map", map },
     { "shared", shared }, { "reduction", reduction }, { "scanned", scanned },
-    { "moved", moved }
+    { "moved", moved }, { "steps", steps }, { "call", call }
 };
 
 int main(void)
