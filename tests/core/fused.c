@@ -543,6 +543,31 @@ static void run_composed(void)
     }
 }
 
+// Where each operator is a call, an ad_fwd beside an ad_rev compiles: it is seen
+// when it runs.
+#if ADREV_FUSE == 1
+static void run_mixed(void)
+{
+    const ad_fwd u = { 2, 3 };
+    const ad_fwd v = ad_dual(ad_mul(ad_sqr(u), u));
+    CHECK(v.v == 8 && v.d == 36, "u^3: %g, %g", (double)v.v, (double)v.d);
+    for (int dual = 0; dual <= 1; dual++) {
+        ad_tape_clear(tape);
+        const ad_rev w = ad_input(2);
+        CHECK(ad_tape_status(tape) == ADREV_OK, "before");
+        if (dual)
+            (void)ad_dual(ad_mul(u, w));
+        else
+            (void)ad_rec(ad_mul(u, w));
+        CHECK(ad_tape_status(tape) == ADREV_ESHAPE, "an ad_fwd and an ad_rev, "
+              "%d: %d", dual, (int)ad_tape_status(tape));
+    }
+    ad_tape_clear(tape);
+}
+#else
+static void run_mixed(void) {}
+#endif
+
 int main(void)
 {
     tape = ad_tape_new();
@@ -562,6 +587,7 @@ int main(void)
     run_own(false);
     run_own(true);
     run_composed();
+    run_mixed();
     ad_tape_free(tape);
     return check_done("fused");
 }
