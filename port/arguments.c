@@ -24,6 +24,7 @@ static bool twin;               // which of the two is written
 static int own_unit;            // of the function
 static buffer made_up;          // functions that are passed
 static int made_up_count;
+static buffer hidden;           // ends macros that have names of members
 
 /* --- what the command line says ------------------------------------------- */
 
@@ -210,6 +211,19 @@ static text joined(text a, const char *between, text c)
     return text_in(&b);
 }
 
+// Of an anonymous one, what is in it.
+static text member_of(text path, const node *member)
+{
+    if (member->name.n == 0)
+        return path;
+    for (int u = 0; u < unit_count; u++)
+        if (macro_named(member->name, u) != NULL) {
+            putf(&hidden, "#undef %.*s\n", (int)member->name.n, member->name.at);
+            break;
+        }
+    return joined(path, ".", member->name);
+}
+
 // One number in its place: the next input, or a fixed value.
 static void put_number(buffer *b, const ty *t, text path, bool input)
 {
@@ -252,8 +266,7 @@ static bool fill_record(buffer *b, const record *r, text path, bool input,
     for (int i = 0; i < d->kids && k < (r->is_union ? 1 : r->fields); i++)
         if (d->kid[i]->kind == FieldDecl && d->kid[i]->ty != NULL) {
             const ty *f = r->field[k++];
-            const text member = d->kid[i]->name.n
-                ? joined(path, ".", d->kid[i]->name) : path;
+            const text member = member_of(path, d->kid[i]);
             if (is_small(f) && set_of(member) == NULL)
                 putf(b, "    %.*s = (char)port_whole;\n", (int)member.n, member.at);
             else if (!fill(b, f, member, input, depth))
@@ -552,8 +565,8 @@ static void read_back(buffer *b, const ty *t, text path, int depth)
         int k = 0;
         for (int i = 0; i < d->kids; i++)
             if (d->kid[i]->kind == FieldDecl && d->kid[i]->ty != NULL)
-                read_back(b, t->record->field[k++], d->kid[i]->name.n
-                          ? joined(path, ".", d->kid[i]->name) : path, depth);
+                read_back(b, t->record->field[k++], member_of(path, d->kid[i]),
+                          depth);
     }
 }
 
@@ -656,7 +669,7 @@ bool put_wrapper(buffer *b, const function *f, bool of_twin)
     twin = of_twin;
     own_unit = f->decl->unit;
     types_plain = !twin;
-    made_up = (buffer){ 0 };
+    made_up = hidden = (buffer){ 0 };
     made_up_count = 0;
     if (!put_parameters(&body, f, true)         // whole numbers first
         || !put_parameters(&body, f, false))
@@ -666,6 +679,7 @@ bool put_wrapper(buffer *b, const function *f, bool of_twin)
         if (f->decl->kid[i]->kind == ParmVarDecl)
             put_output(&body, f->decl->kid[i]);
     put_kept(&body);
+    put_text(b, text_in(&hidden));
     put(b, "#include <stddef.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
         "#include <string.h>\n");
     put(b, "static inline double port_fixed(unsigned *s)\n{\n"

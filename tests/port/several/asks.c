@@ -2,7 +2,8 @@
 // not as they look; a structure that it only names; macros that stand for
 // parameters, types, and several declarations; a number of rows, and a letter, that
 // must be one; more numbers than the check knows of; numbers that a function of the
-// caller's has; a function that the operator table has.
+// caller's has; a function that the operator table has; a member whose name is a
+// macro.
 #define ASKS_LOCAL
 #include "asks.h"
 #include <stdlib.h>
@@ -21,6 +22,8 @@ typedef struct table {
     struct hidden *next;
     double *(*weights)(int n);
 } table;
+
+#define weights (t->weights)
 
 double asks(table *t, const int *rows AND(y), char how)
 {
@@ -41,7 +44,7 @@ double asks(table *t, const int *rows AND(y), char how)
     TYPE(table) first = *t;
     NUMBER *x = (NUMBER *)first.x, u = x[0], v = x[1];
     SQUARES(u, v);
-    double *weight = t->weights(2);
+    double *weight = weights(2);
     weight[1] *= weight[0];
     y[0] = sum;
     return library_cube(u2) + gsl_hypot(v2, u) * weight[1];
