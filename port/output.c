@@ -434,7 +434,12 @@ static void add_piece(piece p)
     if (p.text.n == 0)
         return;
     pieces = grow(pieces, &piece_room, (size_t)piece_count + 1, sizeof p);
-    p.unit = tree->kid[p.order / 2]->unit;
+    const node *d = tree->kid[p.order / 2];
+    p.unit = d->unit;
+    if (means_more(text_in(&p.text), d->begin.expanded.file, p.unit))
+        refuse(d, "write what the macros stand for, or include the file once",
+               "a file that is included again, where its macros mean something "
+               "else");
     pieces[piece_count++] = p;
 }
 

@@ -251,7 +251,9 @@ typedef struct file {
     bool read;
     int source;                 // of a unit, counted from 1
     size_t included;            // where its source includes it, which is a source,
-                                // too
+                                // too: the last time
+    size_t first, last;         // where that is between which macros may change
+    bool again;                 // it is included twice, or more often
 } file;
 
 typedef struct span {           // part of a file
@@ -304,6 +306,7 @@ bool behind(span a, span b);            // a is read behind b, in one unit
 void unit_include(int unit, int file, size_t at);
 bool system_file(int index);
 bool includes_behind(int unit, int file, size_t at);
+bool means_more(text t, int index, int unit);
 int file_named(text path);
 file *file_at(int index);
 void lines_of(int index, size_t at, unsigned *line, unsigned *col);

@@ -28,8 +28,9 @@ int source_unit(int index)
 void source_set(int index, int unit) { files[index].source = unit + 1; }
 
 // A file of code that a source includes belongs to the source.
-static void source_included(int index, int unit, size_t at)
+static void source_included(int index, int unit, size_t at, bool enters)
 {
+    file *f = &files[index];
     const char *path = files[index].path;
     const size_t n = strlen(path);
     if (index == units[unit].file || n < 3 || strcmp(path + n - 2, ".c") != 0
@@ -37,7 +38,14 @@ static void source_included(int index, int unit, size_t at)
         return;
     if (files[index].source == 0)
         source_set(index, unit);
-    files[index].included = at + 1;
+    f->again |= enters && f->included;
+    f->first = f->included ? f->first : at;
+    f->last = f->last > at ? f->last : at;
+    if (source_unit(index) != unit) {   // places in two sources are not compared
+        f->first = 0;
+        f->last = SIZE_MAX;
+    }
+    f->included = at + 1;
 }
 
 bool behind(span a, span b)
@@ -346,6 +354,39 @@ bool is_passing(text name, int unit)
     return m != NULL && m->passing;
 }
 
+// What it defines itself it defines each time.
+static bool is_between(span s, const file *f)
+{
+    if (s.file < 0 || &files[s.file] == f)
+        return false;
+    const size_t x = files[s.file].included, at = x ? x - 1 : s.begin;
+    return at >= f->first && at <= f->last;
+}
+
+// Whether a text names a macro that has one meaning where `f` is included first and
+// another one where it is included again, or macros that name such macros.
+static bool means_more_at(text t, const file *f, int unit, int depth)
+{
+    enum { MOST_DEPTH = 12 };
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n; i = skip_token(t, i)) {
+        const text w = { t.at + i, skip_token(t, i) - i };
+        const macro *m = word_char(w.at[0]) ? macro_named(w, unit) : NULL;
+        for (; m != NULL; m = m->before)
+            if (m->passing || is_between(m->at, f) || is_between(m->undef, f)
+                || (m->before != NULL && !same_macro(m, m->before))
+                || depth == MOST_DEPTH
+                || means_more_at(m->body, f, unit, depth + 1))
+                return true;
+    }
+    return false;
+}
+
+bool means_more(text t, int index, int unit)
+{
+    return index >= 0 && files[index].again
+        && means_more_at(t, &files[index], unit, 0);
+}
+
 // Where a line of a source begins; lines come in their order.
 typedef struct reading {
     int file;
@@ -381,6 +422,13 @@ bool line_marker(text t, size_t i, int *now, unsigned *line)
     return true;
 }
 
+// Whether the file begins there.
+static bool is_entered(text t, size_t i)
+{
+    const text line = { t.at + i, line_end(t, i) - i };
+    return find(line, "\" 1") < line.n;
+}
+
 // What clang -E -dD prints: directives, in a text whose lines are told.
 void macros_read(text t, int unit)
 {
@@ -399,7 +447,7 @@ void macros_read(text t, int unit)
         const size_t before = now == source ? begin_of(&r, now, line) : at;
         if (line_marker(t, i, &now, &line)) {
             at = before;
-            source_included(now, unit, at);
+            source_included(now, unit, at, is_entered(t, i));
             unit_include(unit, now, at);
             line--;
         } else if (directive(t, i, "undef")) {

@@ -785,6 +785,25 @@ settings() {
         $cc -std=c11 $flags -I"$root" -c "$out/set_run.c" -o "$out/set_run.o"
 }
 
+# A file of code that is included twice, with macros of its own, and with others.
+included_twice() {
+    printf '%s\n' '#define TWICE(x) (2 * (x))' 'double NAME(double x) {' \
+        'const double two = TWICE(1);' '#if KIND == 1' 'return x * two;' '#else' \
+        'return x;' '#endif' '}' '#undef TWICE' > "$out/twice_part.c"
+    for name in first second; do
+        printf '%s\n' "#define NAME $name" '#include "twice_part.c"' '#undef NAME'
+    done > "$out/twice_in.c"
+    echo 'double sum(double x) { return first(x) + second(x); }' >> "$out/twice_in.c"
+    set -- "$port" "$out/twice_in.c" --function sum --with x -o "$out/twice_in.h"
+    works "a file included twice" 0 "$@"
+    sed -i '1i #define KIND 2
+        /NAME second/i #undef KIND\n#define KIND 1' "$out/twice_in.c"
+    works "a condition that changes" 1 "$@"
+    works "it is told where" 0 grep -q 'part.c:2:.* included again' "$out/said_before"
+    sed -i '/^#if/d; /^#else/,/^#endif/d; s/two;/two * KIND;/' "$out/twice_part.c"
+    works "a number that changes" 1 "$@"
+}
+
 # Several files: folder several/.
 several() {
     set -- "$port" --function energy --with 'x:2*n' --with v:n
@@ -806,6 +825,7 @@ several() {
         "$out/said_before"
     set_apart
     settings
+    included_twice
     twice
     mkdir -p "$out/build"
     printf '[{"directory":".","file":"%s/orbit.c","arguments":["cc","-c","x"]},
