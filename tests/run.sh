@@ -339,6 +339,8 @@ one() {
           echo "$name: 0 passed, 0 failed"; } > "$log"
         return
     fi 2> /dev/null
+    # Leaks of libraries are told apart by functions far up the stack (petsc.c).
+    [ -z "$packages" ] || ASAN_OPTIONS=$ASAN_OPTIONS:malloc_context_size=30
     units=
     for unit in $with; do
         find_file "$unit"
