@@ -210,6 +210,17 @@ static bool is_other(int u, const translation *own)
     return (units[u].root != NULL || units[u].linked) && &units[u] != own;
 }
 
+// Libraries are searched for what the objects before them need.
+static void put_libraries(buffer *b, const translation *u)
+{
+    for (int i = 0; i < u->flags + opt.flag_count; i++) {
+        const char *s = i < u->flags ? u->flag[i] : opt.flags[i - u->flags];
+        const size_t n = strlen(s);
+        if (starts(text_of(s), "-l") || (n > 2 && strcmp(s + n - 2, ".a") == 0))
+            put_quoted(b, s);
+    }
+}
+
 static int build_at(const char *dir, const translation *own, const char *how)
 {
     buffer b = { 0 };
@@ -226,6 +237,7 @@ static int build_at(const char *dir, const translation *own, const char *how)
     for (int u = 0; u < unit_count; u++)
         if (is_other(u, own))
             putf(&b, " '%s/unit%d.o'", dir, u);
+    put_libraries(&b, own);
     putf(&b, " -o '%s/run' -lm", dir);
     return system(b.at);
 }

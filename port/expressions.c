@@ -379,18 +379,24 @@ static form write_unary(buffer *b, node *n, bool apart)
 
 /* --- calls ---------------------------------------------------------------- */
 
-// By a helper that has the value of the C library's function of float. That of
-// double, rounded, is the same where the result is exact before it is rounded, and
-// of a square root.
-static bool write_in_float(buffer *b, node *n, library l, bool apart)
+// Whether the C library's bits are those of the operation. In float they are where
+// the result is exact before it is rounded, and of a square root. exp10 is a power.
+static bool has_same_bits(const node *call, library l)
+{
+    return l.single && call->ty->single
+        ? one_of(text_of(l.name), "sqrt abs fmax fmin max min trunc floor ceil rint "
+                 "round nearbyint copysign ldexp")
+        : !one_of(text_of(l.name), "exp10");
+}
+
+// By a helper that has the value of the C library's function.
+static bool write_with_value(buffer *b, node *n, library l, bool apart)
 {
     function *f = function_named(callee_name(n), n->unit);
-    if (!l.single || !n->ty->single || f == NULL || f->addressed
-        || strcmp(opt.number, "real") == 0
-        || one_of(text_of(l.name), "sqrt abs fmax fmin max min trunc floor ceil rint "
-                  "round nearbyint copysign ldexp"))
+    if (has_same_bits(n, l) || f == NULL || f->addressed
+        || strcmp(opt.number, "real") == 0)
         return false;
-    f->in_float = true;
+    f->with_value = true;
     putf(b, "%.*s%s(", (int)f->name.n, f->name.at, opt.suffix);
     for (int i = 1; i < n->kids; i++) {
         if (i > 1)
@@ -404,7 +410,7 @@ static bool write_in_float(buffer *b, node *n, library l, bool apart)
 static form write_operation(buffer *b, node *n, library l, bool apart)
 {
     const size_t from = b->n;
-    if (write_in_float(b, n, l, apart))
+    if (write_with_value(b, n, l, apart))
         return F_NUMBER;
     putf(b, "ad_%s(", l.name);
     for (int i = 1; i < n->kids; i++) {

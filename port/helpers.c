@@ -167,9 +167,8 @@ static void put_operation(buffer *b, const function *f, library l)
          l.single && recorded ? ")" : "");
 }
 
-// A function of float: its value is that of the C library, its derivative that of
-// the operation.
-static void put_in_float(buffer *b, const function *f, library l)
+// Its value is that of the C library, its derivative that of the operation.
+static void put_with_value(buffer *b, const function *f, library l)
 {
     static const char letter[] = "xyz";
     buffer head = { 0 }, call = { 0 }, plain = { 0 };
@@ -182,7 +181,8 @@ static void put_in_float(buffer *b, const function *f, library l)
         else
             ty_print(&head, f->type->par[i], name);
         putf(&call, "%s%c", i ? ", " : "", letter[i]);
-        putf(&plain, number ? "%s(float)%c.v" : "%s%c", i ? ", " : "", letter[i]);
+        putf(&plain, "%s%s%c%s", i ? ", " : "", number && l.single ? "(float)" : "",
+             letter[i], number ? ".v" : "");
     }
     putf(b, "static inline %s %.*s%s(%s)\n{\n    %s v = %s(ad_%s(%s));\n"
          "    v.v = %.*s(%s);\n    return v;\n}\n", opt.number, (int)f->name.n,
@@ -191,19 +191,19 @@ static void put_in_float(buffer *b, const function *f, library l)
 }
 
 // Writes twins of the C library's operations whose addresses are taken, and of those
-// of float.
+// whose bits are others than the operation's.
 void add_wrappers(buffer *b)
 {
     for (function *f = functions; f != NULL; f = f->next) {
         const library l = library_named(f->name);
         if (f->body != NULL || l.kind != L_OPERATION
-            || !(f->in_float || (f->addressed && ty_changed(f->type))))
+            || !(f->with_value || (f->addressed && ty_changed(f->type))))
             continue;
         putf(b, "#ifndef ADREV_PORT_%.*s%s\n#define ADREV_PORT_%.*s%s\n",
              (int)f->name.n, f->name.at, opt.suffix, (int)f->name.n,
              f->name.at, opt.suffix);
-        if (f->in_float)
-            put_in_float(b, f, l);
+        if (f->with_value)
+            put_with_value(b, f, l);
         else
             put_operation(b, f, l);
         put(b, "#endif\n\n");

@@ -477,7 +477,7 @@ typedef struct function {
     bool reached;
     bool changed;               // has active numbers
     bool addressed;             // its address is taken
-    bool in_float;              // of the C library, of float numbers
+    bool with_value;            // of the C library: its bits are not the operation's
     bool entry;
     bool stub;
     bool wrapper;               // an operation whose address is taken
@@ -556,6 +556,7 @@ bool units_list(void);                  // those that may be read
 text includes_printed(text includes);   // by clang -E -dD
 int unit_beside(void);                  // of what is no file
 bool depend_write(void);
+void put_quoted(buffer *b, const char *s);      // for the shell
 void flags_put(buffer *b, const translation *u);
 bool units_read(void);                  // those that are needed
 function *entry_named(text name);

@@ -295,7 +295,7 @@ static void look_deeper(void)
 /* --- reading -------------------------------------------------------------- */
 
 // One word of a shell command, whatever is in it.
-static void put_quoted(buffer *b, const char *s)
+void put_quoted(buffer *b, const char *s)
 {
     put(b, " '");
     for (; *s; s++)

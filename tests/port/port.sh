@@ -545,6 +545,13 @@ stub_of_arrays() {
     works "the stub's program" 0 "$cc" -std=c11 $strict -Wno-unused-function \
         -I"$root" "$out/spread_main.c" -o "$out/spread" -lm
     works "the stub's derivatives" 0 "$out/spread"
+    printf '%s\n' 'double lib_mean(int n, const double *x)' \
+        '{ double s = 0; for (int i = 0; i < n; i++) s += x[i] / n; return s; }' \
+        > "$out/mean.c"
+    works "its library" 0 "$cc" -c "$out/mean.c" -o "$out/mean.o"
+    works "as an archive" 0 ar rcs "$out/libmean.a" "$out/mean.o"
+    works "the stub is checked" 0 "$@" --stubs "$out/mean.h" --check --points 1 \
+        -- -I"$root" -L"$out" -lmean
 }
 
 options() {
