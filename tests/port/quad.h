@@ -58,6 +58,7 @@ typedef double port_double;
 #define expf expq
 #define exp2 exp2q
 #define exp2f exp2q
+#define exp10(x) powq(10, x)
 #define expm1 expm1q
 #define expm1f expm1q
 #define fabs fabsq
