@@ -180,10 +180,11 @@ static ty *see_call(node *call)
                 l.why, "write it by other functions of <math.h>");
     if (l.kind == L_REFUSED)
         return see_unseen(call, arg, n);
+    if ((target == NULL && l.kind == L_NONE && name.n)
+        || (l.kind == L_OPERATION && ty_of(call->type, call)->kind == T_OTHER))
+        return see_undeclared(call, arg, n);    // exp10 without _GNU_SOURCE is an int
     if (l.kind != L_NONE)
         return see_library(call, l, arg, n);
-    if (target == NULL && name.n)
-        return see_undeclared(call, arg, n);
     if (gives_memory(target)) {
         ty *result = ty_of(call->type, call);
         put_off(MEMORY, call, result->to, NULL, NULL);
