@@ -2419,9 +2419,10 @@ ADX_TRY ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
 // constant. (The square of a difference that is 0 counts as 0.)
 //
 //   returns      2 also if it is not known: no tape is current, or it has
-//                failed; x or y is of another recording; the difference depends
-//                on an array statement or an external statement, on a value of
-//                another task, or on too much
+//                failed; x or y is of another recording; a function is being
+//                recorded, and neither is a copy of the other; the difference
+//                depends on an array statement or an external statement, on a
+//                value of another task, or on too much
 //   cost         of a copy a comparison; else a reverse sweep back to the last
 //                statement that the difference depends on, or to its inputs,
 //                of 1 000 000 entries at most
@@ -6191,7 +6192,7 @@ ADX_API ad_rev (ad_input)(ad_real v)
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *   offers  adx_fetching_alone adx_segment_of adx_member adx_resolve
- *           adx_known_id adx_known adx_known_here
+ *           adx_known_id adx_known adx_known_here adx_is_unswept
  * ========================================================================== */
 
 #if !ADREV_FIXED
@@ -14244,7 +14245,8 @@ static void adx_tie_trim(adx_tie *tie)
 }
 
 // Takes the highest id, which is that of an input. `lone`: no input stands for
-// numbers of another recording.
+// numbers of another recording, or of a function that is being recorded, whose
+// operations leave no statements.
 static void adx_tie_input(adx_tie *tie, bool lone)
 {
     tie->n--;
@@ -14314,7 +14316,7 @@ ADX_API int ad_tie(ad_rev x, ad_rev y)
         return ADX_TIE_MANY;
     bool lone = adx_annex_of(t) == NULL;
 #if !ADREV_FIXED
-    lone = lone && t->hooks.foreign == NULL;
+    lone = lone && t->hooks.foreign == NULL && !adx_is_unswept(t);
 #endif
     adx_tie_add(&tie, x.job == 0 ? 0 : x.seq, 1);
     adx_tie_add(&tie, y.job == 0 ? 0 : y.seq, -1);

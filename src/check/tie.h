@@ -64,7 +64,8 @@ static void adx_tie_trim(adx_tie *tie)
 }
 
 // Takes the highest id, which is that of an input. `lone`: no input stands for
-// numbers of another recording.
+// numbers of another recording, or of a function that is being recorded, whose
+// operations leave no statements.
 static void adx_tie_input(adx_tie *tie, bool lone)
 {
     tie->n--;
@@ -134,7 +135,7 @@ ADX_API int ad_tie(ad_rev x, ad_rev y)
         return ADX_TIE_MANY;
     bool lone = adx_annex_of(t) == NULL;
 #if !ADREV_FIXED
-    lone = lone && t->hooks.foreign == NULL;
+    lone = lone && t->hooks.foreign == NULL && !adx_is_unswept(t);
 #endif
     adx_tie_add(&tie, x.job == 0 ? 0 : x.seq, 1);
     adx_tie_add(&tie, y.job == 0 ? 0 : y.seq, -1);

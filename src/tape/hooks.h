@@ -7,7 +7,7 @@
  *
  *   needs   number/recording tape/layout tape/memory tape/entries
  *   offers  adx_fetching_alone adx_segment_of adx_member adx_resolve
- *           adx_known_id adx_known adx_known_here
+ *           adx_known_id adx_known adx_known_here adx_is_unswept
  * ========================================================================== */
 
 #if !ADREV_FIXED

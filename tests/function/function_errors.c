@@ -566,6 +566,27 @@ static void test_own_input(void)
     }
 }
 
+// Operations may leave no statements on the tape of a function that is recorded.
+static void asks_for_ties(const ad_rev *x, ad_rev *y, void *unused)
+{
+    const ad_rev l = ad_rec(ad_log(ad_div(x[0], x[1])));
+    const int inputs = ad_tie(l, (ad_rev){ .v = 0 });
+    (void)unused;
+    CHECK(ad_tie(x[0], x[0]) == 0 && ad_tie(l, l) == 0, "copies are no copies");
+    CHECK(inputs == 2 || x[0].job == 0,         // it is also run with plain numbers
+          "log(x/y) == 0 depends on %d inputs", inputs);
+    y[0] = l;
+}
+
+static void test_ties(void)
+{
+    const double x[] = { 2, 2 };
+    ad_fn *fn = NULL;
+    CHECK(ad_fn_record(&fn, asks_for_ties, NULL, 2, x, 1) == ADREV_OK, "%s",
+          ad_fn_reason());
+    ad_fn_free(fn);
+}
+
 int main(void)
 {
     test_null_record();
@@ -584,5 +605,6 @@ int main(void)
     test_current_tape();
     test_inside();
     test_own_input();
+    test_ties();
     return check_done("function_errors");
 }
