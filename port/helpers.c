@@ -184,6 +184,8 @@ static void put_with_value(buffer *b, const function *f, library l)
         putf(&plain, "%s%s%c%s", i ? ", " : "", number && l.single ? "(float)" : "",
              letter[i], number ? ".v" : "");
     }
+    if (is(f->name, "exp10") || is(f->name, "exp10f"))     // for who has no _GNU_SOURCE
+        putf(b, l.single ? "float exp10f(float);\n" : "double exp10(double);\n");
     putf(b, "static inline %s %.*s%s(%s)\n{\n    %s v = %s(ad_%s(%s));\n"
          "    v.v = %.*s(%s);\n    return v;\n}\n", opt.number, (int)f->name.n,
          f->name.at, opt.suffix, head.at, opt.number, opt.rec, l.name, call.at,

@@ -4,6 +4,7 @@
 // function: math_powers_of_ten
 // with: x
 // of: y:3
+// keeps: double exp10(double);
 // in: 1
 // out: 3
 // at: 0.7
