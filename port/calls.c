@@ -278,13 +278,20 @@ ty *see_undeclared(node *call, ty **arg, int n)
     return ty_of(call->type, call);
 }
 
+// Whether its twin stands in the file of stubs.
 bool stub_given(text name)
 {
-    buffer b = { 0 };
-    if (opt.stubs == NULL)
-        return false;
-    putf(&b, "%.*s%s(", (int)name.n, name.at, opt.suffix);
-    return find(opt.stub_text, b.at) < opt.stub_text.n;
+    const text t = opt.stub_text;
+    buffer twin = { 0 };
+    putf(&twin, "%.*s%s", (int)name.n, name.at, opt.suffix);
+    for (size_t i = skip_blank(t, 0), end; i < t.n; i = skip_blank(t, end)) {
+        end = skip_token(t, i);
+        const size_t next = skip_blank(t, end);
+        if (same((text){ t.at + i, end - i }, text_in(&twin))
+            && next < t.n && t.at[next] == '(')
+            return true;
+    }
+    return false;
 }
 
 // Of a function that the user completes: whatever goes in may come out. So all its

@@ -135,11 +135,7 @@ bool stubs_write(void)
         put(&b, "// Stubs for adrev-port, to be completed.\n#pragma once\n"
             "#include \"adrev.h\"\n\n");
     for (const function *f = functions; f != NULL; f = f->next)
-        if (f->stub && f->body == NULL && stubbable(f)) {
-            buffer head = { 0 };
-            putf(&head, "%.*s%s(", (int)f->name.n, f->name.at, opt.suffix);
-            if (find(opt.stub_text, head.at) < opt.stub_text.n)
-                continue;
+        if (f->stub && f->body == NULL && stubbable(f) && !stub_given(f->name)) {
             put_stub(&b, f);
             any = true;
         }

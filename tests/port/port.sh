@@ -541,6 +541,9 @@ stub_of_arrays() {
     works "arrays, without a stub" 1 "$@" -o "$out/none.h"
     works "it proposes one" 0 grep -q 'a function lib_mean_ad of recorded numbers' \
         "$out/said_before"
+    printf '%s\n' '/* lib_mean_ad( */' \
+        'static ad_rev old_lib_mean_ad(ad_rev x) { return x; }' > "$out/none_here.h"
+    works "a stub of another name" 1 "$@" --stubs "$out/none_here.h" -o "$out/none.h"
     works "arrays, with a stub" 0 "$@" --stubs "$out/mean.h" -o "$out/spread_ad.h"
     works "the stub's program" 0 "$cc" -std=c11 $strict -Wno-unused-function \
         -I"$root" "$out/spread_main.c" -o "$out/spread" -lm
