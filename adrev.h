@@ -2421,8 +2421,9 @@ ADX_TRY ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
 //   returns      2 also if it is not known: no tape is current, or it has
 //                failed; x or y is of another recording; a function is being
 //                recorded, and neither is a copy of the other; the difference
-//                depends on an array statement or an external statement, on a
-//                value of another task, or on too much
+//                depends on an array statement or an external statement, on
+//                too much, or on anything at all of a tape on which tasks were
+//                forked
 //   cost         of a copy a comparison; else a reverse sweep back to the last
 //                statement that the difference depends on, or to its inputs,
 //                of 1 000 000 entries at most
