@@ -9,9 +9,10 @@
 #                                ${CMAKE_CURRENT_SOURCE_DIR})
 #
 # OUTPUT is relative to the build folder; what it includes is beside the sources.
-# Of several sources those are read that are needed. A copy of OUTPUT beside the
-# first is used where there is no clang or no adrev-port. Where they are, it is
-# kept up to date, too: a file beside it that includes "model_ad.h" gets the copy.
+# Of several sources those are read that are needed. Where there is no clang or no
+# adrev-port, a copy of OUTPUT in the folder `ported` beside the first is used. It
+# must not be beside the sources: #include "model_ad.h" would find it there, and
+# not the one that is kept up to date.
 #
 # SPDX-License-Identifier: MIT-0
 
@@ -29,6 +30,10 @@ function(adrev_port)
   list(GET sources 0 first)
   get_filename_component(folder ${first} DIRECTORY)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/${A_OUTPUT})
+  if(EXISTS ${folder}/${A_OUTPUT} AND NOT folder STREQUAL CMAKE_CURRENT_BINARY_DIR)
+    message(FATAL_ERROR "${folder}/${A_OUTPUT} would be included in place of the "
+            "one that is made: move it to ${folder}/ported")
+  endif()
   set(arguments)
   foreach(f ${A_FUNCTION})
     list(APPEND arguments --function ${f})
@@ -46,22 +51,16 @@ function(adrev_port)
     else()
       set(headers IMPLICIT_DEPENDS C ${first})
     endif()
-    set(copy)
-    if(EXISTS ${folder}/${A_OUTPUT})
-      set(copy COMMAND ${CMAKE_COMMAND} -E copy_if_different ${output}
-                       ${folder}/${A_OUTPUT})
-    endif()
     add_custom_command(
       OUTPUT ${output}
       COMMAND ${ADREV_PORT} ${sources} ${arguments} ${A_OPTIONS}
               --clang ${ADREV_PORT_CLANG} -o ${output} --depend ${output}.d
               -- ${A_FLAGS}
-      ${copy}
       DEPENDS ${sources} ${ADREV_PORT}
       ${headers}
       VERBATIM)
-  elseif(EXISTS ${folder}/${A_OUTPUT})
-    configure_file(${folder}/${A_OUTPUT} ${output} COPYONLY)
+  elseif(EXISTS ${folder}/ported/${A_OUTPUT})
+    configure_file(${folder}/ported/${A_OUTPUT} ${output} COPYONLY)
   else()
     message(FATAL_ERROR "adrev-port or clang is missing: cannot make ${A_OUTPUT}")
   endif()
