@@ -23,8 +23,8 @@
  *
  * It looks, too, at other numbers that are equal to a constant: `log(a/b) == 0` asks
  * whether a and b are equal. There a number of one input may be as it likes
- * (singles.c), and so may one that is computed of itself: an iteration would fail
- * where it comes to its end.
+ * (singles.c), and so may one that is computed of itself in a loop or the like: an
+ * iteration would fail where it comes to its end.
  *
  * SPDX-License-Identifier: MIT-0
  */
@@ -45,8 +45,8 @@ static bool is_kept(const node *n)
 
 static bool are_kept(const node *a, const node *b) { return is_kept(a) && is_kept(b); }
 
-// Made of what is computed of itself: at the end of an iteration it may be equal to
-// something at all points.
+// Made of what is computed of itself again and again: at the end of an iteration it may
+// be equal to something at all points.
 static bool is_iterated(const node *n)
 {
     if (is_number(n) && n->ty != NULL && n->ty->kind == T_NUM && num_returns(n->ty->num))

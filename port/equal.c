@@ -396,11 +396,6 @@ static bool stores_numbers(const node *n)
     return false;
 }
 
-static bool is_loop(const node *n)
-{
-    return n->kind == ForStmt || n->kind == WhileStmt || n->kind == DoStmt;
-}
-
 // The loop or the switch that a break in n leaves.
 static const node *left_by_break(const node *n)
 {

@@ -194,6 +194,7 @@ static ty *see_call(node *call)
     if (target != NULL && target->body != NULL) {
         function *g = instance_of(target);
         call_instance(call->kid[0], g);
+        call_note(g);
         f = g->type;
     }
     if (f->kind == T_PTR)
@@ -738,7 +739,7 @@ static void see_all(node *n)
         see_stmt(n->kid[i]);
 }
 
-static void see_stmt(node *n)
+static void look_at_stmt(node *n)
 {
     switch (n->kind) {
     case NO_NODE:
@@ -794,6 +795,14 @@ static void see_stmt(node *n)
     }
 }
 
+static void see_stmt(node *n)
+{
+    const function *const in = edges_in;
+    edges_in = is_loop(n) ? NULL : in;
+    look_at_stmt(n);
+    edges_in = in;
+}
+
 static bool see_functions(void)
 {
     bool any = false;
@@ -804,8 +813,10 @@ static bool see_functions(void)
         if (f->entry)
             f->called = true;
         flow_in = f;
+        edges_in = has_label(f->body) ? NULL : f;
         see_stmt(f->body);
         flow_in = NULL;
+        edges_in = NULL;
     }
     return any;
 }
@@ -822,34 +833,6 @@ static bool has_active(node *n)
         if (has_active(n->kid[i]))
             return true;
     return false;
-}
-
-// Values in long double are followed as others are: they may be plain. Others get
-// where nothing follows them.
-static bool odd_recorded(const ty *t)
-{
-    const bool plain = find(t->name, "long double") < t->name.n
-        && find(t->name, "omplex") == t->name.n;
-    return plain ? num_active(t->num) : num_root(t->num)->varied;
-}
-
-static const char *odd_name(text t)
-{
-    return find(t, "omplex") < t.n ? "complex numbers"
-         : find(t, "128") < t.n ? "a number of 128 bits"
-         : find(t, "long") == t.n ? "vectors" : "long double";
-}
-
-// Also of numbers whose address only goes on to somewhere else.
-static void odd_numbers(node *n)
-{
-    const ty *t = n->ty;
-    while (t != NULL && (t->kind == T_PTR || t->kind == T_ARR))
-        t = t->to;
-    if (t != NULL && t->kind == T_NUM && t->odd && odd_recorded(t))
-        refuse(n, "use double", "%s", odd_name(t->name));
-    for (int i = 0; i < n->kids; i++)
-        odd_numbers(n->kid[i]);
 }
 
 bool flow_run(void)
@@ -874,6 +857,7 @@ bool flow_run(void)
         seed_outputs(entry_named(opt.entry[i]));
     }
     steps_settle();
+    once_find();
     num_spread();
     records_settle();
     for (function *f = functions; f != NULL; f = f->next)

@@ -1,4 +1,4 @@
-/* instances.c - functions that are looked at anew for each call.
+/* instances.c - functions that are looked at anew for each call; which ones run once.
  *
  * A function that gets addresses of numbers is copied for each call, so that
  * data in one call do not become recorded because of another call. What turns
@@ -138,6 +138,45 @@ function *function_written(function *f)
         f = f->merged;
     return f;
 }
+
+/* --- what runs once --------------------------------------------------------
+ * A value comes back to where it was only by what runs several times: loops, labels
+ * that a goto may lead back to, functions that call themselves or are called there,
+ * or by a pointer.                                                           */
+
+void call_note(function *f)
+{
+    f->calls = grow(f->calls, &f->call_room, f->call_count + 1, sizeof *f->calls);
+    f->calls[f->call_count++] = edges_in;
+}
+
+static bool runs_once(const function *f)
+{
+    for (size_t i = 0; i < f->call_count; i++)
+        if (f->calls[i] == NULL || !f->calls[i]->once)
+            return false;
+    return !f->addressed;
+}
+
+void once_find(void)
+{
+    for (bool more = true; more;) {
+        more = false;
+        for (function *f = functions; f != NULL; f = f->next)
+            if (!f->once && runs_once(f))
+                f->once = more = true;
+    }
+}
+
+bool has_label(const node *n)
+{
+    bool any = n->kind == LabelStmt;
+    for (int i = 0; i < n->kids && !any; i++)
+        any = has_label(n->kid[i]);
+    return any;
+}
+
+/* --- in the end ------------------------------------------------------------ */
 
 // Until nothing changes: instances that call merged ones may be the same then.
 void merge_instances(void)

@@ -488,3 +488,33 @@ const node *unseen_call(void)
             return laters[i].at;
     return NULL;
 }
+
+/* --- numbers that cannot be recorded ---------------------------------------- */
+
+// Values in long double are followed as others are: they may be plain. Others get
+// where nothing follows them.
+static bool odd_recorded(const ty *t)
+{
+    const bool plain = find(t->name, "long double") < t->name.n
+        && find(t->name, "omplex") == t->name.n;
+    return plain ? num_active(t->num) : num_root(t->num)->varied;
+}
+
+static const char *odd_name(text t)
+{
+    return find(t, "omplex") < t.n ? "complex numbers"
+         : find(t, "128") < t.n ? "a number of 128 bits"
+         : find(t, "long") == t.n ? "vectors" : "long double";
+}
+
+// Also of numbers whose address only goes on to somewhere else.
+void odd_numbers(node *n)
+{
+    const ty *t = n->ty;
+    while (t != NULL && (t->kind == T_PTR || t->kind == T_ARR))
+        t = t->to;
+    if (t != NULL && t->kind == T_NUM && t->odd && odd_recorded(t))
+        refuse(n, "use double", "%s", odd_name(t->name));
+    for (int i = 0; i < n->kids; i++)
+        odd_numbers(n->kid[i]);
+}

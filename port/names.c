@@ -274,6 +274,11 @@ const node *condition_of(const node *n)
          : n->kid[0];
 }
 
+bool is_loop(const node *n)
+{
+    return n->kind == ForStmt || n->kind == WhileStmt || n->kind == DoStmt;
+}
+
 bool is_condition(const node *n)
 {
     const node *p = n->parent;

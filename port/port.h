@@ -28,7 +28,7 @@
  *   inputs       which numbers are inputs and outputs
  *   calls        what flows in calls of functions that are not looked at
  *   tested       pointers that are only compared with NULL
- *   instances    functions that are looked at anew for each call
+ *   instances    functions that are looked at anew for each call; which run once
  *   own          functions that stay the program's own
  *   flow         what flows where; which numbers are active
  *   gaps         what must be written again, and the text between it
@@ -402,8 +402,10 @@ void num_edge(num *from, num *to);
 void num_spread(void);
 num *num_at(unsigned index);            // NULL: there are not so many
 unsigned *edge_lists(bool back, unsigned **start);
+void edges_keep_repeated(void);
+extern const struct function *edges_in; // where edges are made; NULL: in a loop
 void singles_find(void);
-bool num_returns(const num *n);         // it is computed of itself
+bool num_returns(const num *n);         // it is computed of itself, again and again
 bool is_of_one(const ty *t);            // each of these numbers
 bool num_active(const num *n);
 bool active(const ty *t);               // a number that is recorded
@@ -484,6 +486,9 @@ typedef struct function {
     struct function *origin;    // of an instance: the function it is one of
     struct function *caller;    // where it is called first
     struct function *merged;    // an instance that is the same
+    const struct function **calls;  // that call it; NULL: in a loop
+    size_t call_room, call_count;
+    bool once;                  // runs once for each call of the program
     int number;                 // of an instance: 2, 3 ...
     int instances;
     bool called;
@@ -568,6 +573,7 @@ library call_library(const node *call);
 bool is_number(const node *n);          // its type is a number
 const node *local_variable(const node *n);      // that n names; NULL: none
 const node *condition_of(const node *n);        // of an if, ?:, switch or loop
+bool is_loop(const node *n);
 bool is_condition(const node *n);       // of an if or a loop
 bool is_jump(const node *n);            // a return, break, continue or goto
 const node *last_statement(const node *n);      // of a block, or of
@@ -613,6 +619,9 @@ function *origin_of(function *f);
 function *instance_of(function *f);
 void call_instance(node *callee, function *f);
 void merge_instances(void);
+void call_note(function *f);            // a call is seen
+bool has_label(const node *n);
+void once_find(void);                   // which functions run once
 void own_settle(void);
 bool is_inside(unsigned mark);          // what is written needs it
 unsigned inside_mark(void);
@@ -636,6 +645,7 @@ typedef enum later_kind {
 void put_off(later_kind what, node *at, ty *type, const char *why,
              const char *proposal);
 void laters_check(void);
+void odd_numbers(node *n);              // refuses long double and the like
 bool holds_varied(ty *t);               // some number in it depends on inputs
 bool holds_active(ty *t);               // and is recorded
 const node *unseen_call(void);          // of what is not seen; NULL: there is none

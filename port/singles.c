@@ -56,9 +56,12 @@ void singles_find(void)
             for (unsigned k = start[i]; k < start[i + 1]; k++)
                 more |= feed(num_at(list[k]), num_at(i));
     }
+    edges_keep_repeated();
+    list = edge_lists(false, &start);
 }
 
-// Some way along the edges leads back to it.
+// Some way along the edges leads back to it, each of which may be gone again: it is
+// computed anew of what it was, as in an iteration.
 bool num_returns(const num *n)
 {
     static unsigned *work, stamp;

@@ -21,9 +21,13 @@ static num **nums;
 static size_t num_room;
 static unsigned num_count;
 
-typedef struct edge { unsigned from, to; } edge;
+typedef struct edge {
+    unsigned from, to;
+    const function *in;         // NULL: a value may move there several times
+} edge;
 static edge *edges;
 static size_t edge_room, edge_count;
+const function *edges_in;
 
 num *num_new(void)
 {
@@ -64,7 +68,7 @@ num *num_at(unsigned index) { return index < num_count ? nums[index] : NULL; }
 void num_edge(num *from, num *to)
 {
     edges = grow(edges, &edge_room, edge_count + 1, sizeof *edges);
-    edges[edge_count++] = (edge){ from->index, to->index };
+    edges[edge_count++] = (edge){ from->index, to->index, edges_in };
 }
 
 // Sorts edges by the end that is `from`, as starts[] of a list of the others.
@@ -82,6 +86,16 @@ unsigned *edge_lists(bool back, unsigned **start)
             = back ? edges[i].from : edges[i].to;
     *start = first;
     return list;
+}
+
+// Leaves those along which a value may move several times, as in an iteration.
+void edges_keep_repeated(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < edge_count; i++)
+        if (edges[i].in == NULL || !edges[i].in->once)
+            edges[count++] = edges[i];
+    edge_count = count;
 }
 
 static bool *mark_of(num *n, bool back) { return back ? &n->useful : &n->varied; }

@@ -171,6 +171,26 @@ double seen_member(const double *x)
     return s.b;
 }
 
+typedef struct pair_of {
+    double x, y;
+} pair_of;
+
+static pair_of minus(pair_of a, pair_of b)
+{
+    const pair_of c = { a.x - b.x, a.y - b.y };
+    return c;
+}
+
+// A loop elsewhere is no iteration of these members.
+double seen_vector(const double *x)
+{
+    const pair_of a = { x[0], x[1] }, b = { x[1], x[0] }, d = minus(a, b);
+    double s = 0;
+    for (int i = 0; i < 2; i++)
+        s += x[i];
+    return d.x == 0 && d.y == 0 ? s / 2 : d.x / log(x[0] / x[1]);
+}
+
 double seen_size(const double *x)
 {
     if (fabs(difference(x[0], x[1])) == 0)
@@ -187,17 +207,76 @@ double seen_one(const double *x)
     return y[1] + y[0];
 }
 
+static const double near = 0.750000001, steepness = 1.9;
+
 static double residual(double r, const double *x) { return 2 * r - x[0] - x[1]; }
 
-// An end of an iteration, which is met at all points.
+// An end of an iteration, which is met at all points. From near a root the residual is 0
+// some steps before its derivatives are.
 double seen_root(const double *x)
 {
-    double r = 8;
-    for (int i = 0; i < 9; i++) {
+    double r = near;
+    for (int i = 0; i < 20; i++) {
         const double f = residual(r, x);
         if (f == 0)
             break;
-        r -= f / 2;
+        r -= f / steepness;
     }
     return r;
 }
+
+typedef struct search {
+    double at, residual;
+} search;
+
+static search step_from(search s, const double *x)
+{
+    s.at -= s.residual / steepness;
+    s.residual = residual(s.at, x);
+    return s;
+}
+
+// The same in members that other functions set.
+double seen_search(const double *x)
+{
+    search s = { near, residual(near, x) };
+    for (int i = 0; s.residual != 0 && i < 20; i++)
+        s = step_from(s, x);
+    return s.at;
+}
+
+static double found(double r, const double *x, int left)
+{
+    const double f = (2 * r - x[0] - x[1]) / steepness;
+    return f == 0 || left == 0 ? r : found(r - f, x, left - 1);
+}
+
+double seen_recursion(const double *x) { return found(near, x, 20); }
+
+double seen_jump(const double *x)
+{
+    double r = near, f;
+    int left = 20;
+again:
+    f = (2 * r - x[0] - x[1]) / steepness;
+    if (f == 0 || left-- == 0)
+        return r;
+    r -= f;
+    goto again;
+}
+
+static double zero_of(double (*f)(double r, const double *x), const double *x)
+{
+    double r = near;
+    for (int i = 0; i < 20; i++)
+        r -= f(r, x) / steepness;
+    return r;
+}
+
+static double refined(double r, const double *x)
+{
+    const double f = residual(r, x);
+    return f == 0 ? 0 : f;
+}
+
+double seen_pointer(const double *x) { return zero_of(refined, x); }

@@ -25,7 +25,8 @@ static const pair all[] = {
     OF(seen_sign), OF(seen_chain), OF(seen_call), OF(seen_step), OF(seen_quotient),
     OF(seen_picked), OF(seen_direct), OF(seen_elements), OF(seen_function),
     OF(seen_logarithm), OF(seen_shifted), OF(seen_given), OF(seen_member),
-    OF(seen_size), NOT(seen_one), NOT(seen_root)
+    OF(seen_vector), OF(seen_size), NOT(seen_one), NOT(seen_root), NOT(seen_search),
+    NOT(seen_recursion), NOT(seen_jump), NOT(seen_pointer)
 };
 
 static int wrong;
