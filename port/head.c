@@ -155,6 +155,11 @@ static bool header_asks(text name, const translation *u, bool of_system)
     return false;
 }
 
+bool system_asks(const macro *m)
+{
+    return header_asks(m->name, &units[m->unit], true);
+}
+
 static names settings;          // of the includes of a unit
 static names stay;              // of headers of the system
 
@@ -266,6 +271,8 @@ static bool put_includes_of(buffer *b, const translation *u, int index)
 }
 
 static bool header_included;    // adrev.h
+
+bool adrev_included(void) { return header_included; }
 
 static buffer made_of(const translation *u)
 {

@@ -838,6 +838,7 @@ static void put_pieces(buffer *b, buffer *helpers)
         put_lines(b, text_in(&prototypes));
         put(b, prototypes.n ? "\n" : "");
         put_text(b, text_in(&p->above));
+        passage_add(tree->kid[p->order / 2], text_in(&p->text), b->n);
         put_lines(b, text_in(&p->text));
         put(b, "\n");
     }
@@ -868,6 +869,7 @@ bool write_output(buffer *b)
     put_text(&helpers, text_in(&wrappers));
     put_head(b);
     put_pieces(b, &helpers);
+    passages_check(text_in(b));
     put(b, "\n");
     const size_t before = b->n;
     notes_print(b, "// ");

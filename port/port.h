@@ -43,6 +43,7 @@
  *   meanings     what macros mean at a place of the file that is written
  *   head         its head
  *   seen         what its includes say, and what they said to each source
+ *   places       whether macros mean in it what they mean in the program
  *   output       the file that is written
  *   stubs        externals for functions whose source is not seen
  *   arguments    what a check passes to a function, and what it reads back
@@ -317,6 +318,9 @@ bool in_macro(const node *n);           // all of it from one expansion
 bool one_macro(const node *a, const node *b);
 bool spelled_whole(const node *n, span *s);     // an argument as it is written
 void macros_read(text dump, int unit);
+macro macro_read(text t, size_t at);    // behind `define`
+size_t behind_directive(text t, size_t line, const char *word); // 0: another one
+size_t line_end(text t, size_t at);
 bool line_marker(text t, size_t i, int *file, unsigned *line);
 bool same_tokens(text a, text b);
 macro *macro_named(text name, int unit);
@@ -729,9 +733,14 @@ void trim(buffer *b);                   // blanks and ends of lines at its end
 void put_lines(buffer *b, text t);
 void put_head(buffer *b);
 text includes_of(int unit);             // with what is defined before them
+bool system_asks(const macro *m);        // a header of the system tests it
 bool setting_stays(text name);          // behind them
 void seen_read(void);                   // before anything is written
 void seen_check(void);                  // when it is known what is needed
+void seen_again(text printed);          // all that is written
+void passage_add(const node *of, text t, size_t at);
+void passages_check(text written);
+bool adrev_included(void);              // a source includes it
 extern int unit_of_includes;            // whose macros are theirs; -1: not read
 extern names needed;                    // words that are written, by units
 macro *current_macro(text name);

@@ -223,16 +223,60 @@ void seen_read(void)
     mark_all();
 }
 
+// Of a type that a text names, or an enumerator.
+static bool refused_type(const node *d, text name)
+{
+    const bool is_type = d != NULL && d->kind != FunctionDecl && d->kind != VarDecl;
+    if (is_type)
+        refuse(d, "convert the files one by one, or define the same macros "
+               "in them before they include it", "%.*s is something else in "
+               "%s than where the written file includes it",
+               (int)name.n, name.at, base_name(units[d->unit].path));
+    return is_type;
+}
+
+// One that two units share, with the same words, though a type or an enumerator
+// that it names is something else in each.
+static void check_shared(node *d)
+{
+    const function *f = d->kind == FunctionDecl ? d->function : NULL;
+    const node *one = f ? f->decl : d->kind == VarDecl ? data_meant(d) : d;
+    if (!of_header(d) || one == d || !(f ? f->reached : one->visited))
+        return;
+    const text t = said(&views[d->unit], d);
+    for (size_t i = 0; (i = skip_blank(t, i)) < t.n; i = skip_token(t, i)) {
+        const text w = { t.at + i, skip_token(t, i) - i };
+        if (word_char(w.at[0])
+            && refused_type(name_find(&others, w, d->unit), w))
+            return;
+    }
+}
+
+// What the written file says in the end: macros are ended between its includes.
+void seen_again(text printed)
+{
+    if (views == NULL)
+        return;
+    const view last = view_of(printed);
+    for (int i = 0; i < tree->kids; i++) {
+        const node *d = tree->kid[i];
+        if (of_header(d) && !d->otherwise
+            && !same_tokens(said(&views[unit_count], d), said(&last, d))) {
+            refuse(d, "convert the files one by one", "a header that would say "
+                   "something else, as two others define a macro in different "
+                   "ways that it tests");
+            return;
+        }
+    }
+}
+
 void seen_check(void)
 {
+    for (int i = 0; views != NULL && i < tree->kids; i++)
+        check_shared(tree->kid[i]);
     for (size_t i = 0; i < needed.room; i++) {
         const name_row *r = &needed.row[i];
-        const node *d = r->name.at == NULL ? NULL
-            : name_find(&others, r->name, r->unit);
-        if (d != NULL && d->kind != FunctionDecl && d->kind != VarDecl)
-            refuse(d, "convert the files one by one, or define the same macros "
-                   "in them before they include it", "%.*s is something else in "
-                   "%s than where the written file includes it",
-                   (int)r->name.n, r->name.at, base_name(units[r->unit].path));
+        if (r->name.at != NULL)
+            refused_type(name_find(&others, r->name, r->unit), r->name);
     }
 }

@@ -246,14 +246,16 @@ macro *next_given(const translation *u, size_t *i)
 {
     while (*i < macros.room) {
         macro *m = macros.row[(*i)++].is;
-        if (m != NULL && m->given && m->unit == (int)(u - units))
+        while (m != NULL && !m->given)
+            m = m->before;
+        if (m != NULL && m->unit == (int)(u - units))
             return m;
     }
     return NULL;
 }
 
 // A #define at t.at[i], behind the name of the directive.
-static macro macro_read(text t, size_t i)
+macro macro_read(text t, size_t i)
 {
     macro m = { .at = { -1, 0, 0 }, .undef = { -1, 0, 0 } };
     while (i < t.n && (t.at[i] == ' ' || t.at[i] == '\t'))
@@ -307,7 +309,7 @@ static void macro_add(macro m, int unit)
 
 // Behind `#` and the word, in a line that begins at t.at[i]; 0 if it is another
 // directive.
-static size_t directive(text t, size_t i, const char *word)
+size_t behind_directive(text t, size_t i, const char *word)
 {
     while (i < t.n && (t.at[i] == ' ' || t.at[i] == '\t'))
         i++;
@@ -318,7 +320,7 @@ static size_t directive(text t, size_t i, const char *word)
     return starts((text){ t.at + i, t.n - i }, word) ? i + strlen(word) : 0;
 }
 
-static size_t line_end(text t, size_t i)
+size_t line_end(text t, size_t i)
 {
     while (i < t.n && t.at[i] != '\n')
         i += t.at[i] == '\\' && i + 1 < t.n ? 2 : 1;
@@ -329,7 +331,7 @@ static size_t line_end(text t, size_t i)
 static bool macro_here(int index, size_t at, int unit)
 {
     const text t = file_at(index)->text;
-    const size_t name = directive(t, at, "define");
+    const size_t name = behind_directive(t, at, "define");
     if (name == 0)
         return false;
     macro m = macro_read(t, name);
@@ -442,7 +444,7 @@ void macros_read(text t, int unit)
     for (size_t i = 0; i < t.n; i = line_end(t, i) + 1, line++) {
         if (t.at[i] != '#')
             continue;
-        const size_t name = directive(t, i, "define");
+        const size_t name = behind_directive(t, i, "define");
         const bool here = source_unit(now) >= 0;
         const size_t before = now == source ? begin_of(&r, now, line) : at;
         if (line_marker(t, i, &now, &line)) {
@@ -450,9 +452,9 @@ void macros_read(text t, int unit)
             source_included(now, unit, at, is_entered(t, i));
             unit_include(unit, now, at);
             line--;
-        } else if (directive(t, i, "undef")) {
+        } else if (behind_directive(t, i, "undef")) {
             if (now != unit_text)
-                macro_ends(t, directive(t, i, "undef"), now,
+                macro_ends(t, behind_directive(t, i, "undef"), now,
                            here ? begin_of(&r, now, line) : 0, unit);
         } else if (name && (!here
                             || !macro_here(now, begin_of(&r, now, line), unit))) {

@@ -814,6 +814,67 @@ included_twice() {
     works "a number that changes" 1 "$@"
 }
 
+# What macros mean in a header, around it, or when it is read again: nothing is written
+# where they would mean something else.
+meanings() {
+    mkdir -p "$out/senses"
+    senses=$out/senses
+    set -- --function f --with x -o "$out/none.h"
+    printf '%s\n' 'static double NAME(double x) { return KIND * x; }' > "$senses/kind.h"
+    for name in first second; do
+        printf '%s\n' "#define NAME $name" "#define KIND 1 // $name" \
+            '#include "kind.h"' '#undef NAME' '#undef KIND'
+    done > "$senses/kinds.c"
+    echo 'double f(double x) { return first(x) + second(x); }' >> "$senses/kinds.c"
+    sed '/KIND/d; 1i #define KIND 1' "$senses/kinds.c" > "$senses/kind.c"
+    works "a header read twice in one way" 0 "$port" "$senses/kind.c" "$@"
+    sed -i 's|1 // second|2|' "$senses/kinds.c"
+    works "a header read twice in two ways" 1 "$port" "$senses/kinds.c" "$@"
+    works "it is told which macro" 0 grep -q 'kind.h:1:.* KIND means' "$out/said_before"
+
+    printf '%s\n' '#define MODE 3' '#include "mode.h"' '#undef MODE' > "$senses/around.h"
+    printf '%s\n' 'static double mode(double x) {' '#ifdef MODE' 'return 2 * x;' \
+        '#else' 'return x;' '#endif' '}' > "$senses/mode.h"
+    printf '%s\n' '#include "around.h"' 'double f(double x) { return mode(x); }' \
+        > "$senses/mode.c"
+    works "a macro around a header" 1 "$port" "$senses/mode.c" "$@"
+    works "it is named" 0 grep -q 'mode.h:1:.* MODE means' "$out/said_before"
+
+    printf '%s\n' '#undef RANK' '#define RANK 7' \
+        'static double ranked(double x) { return RANK * x; }' > "$senses/anew.h"
+    printf '%s\n' '#define RANK 1' '#include "anew.h"' \
+        'double f(double x) { return ranked(x) * x; }' > "$senses/anew.c"
+    works "a setting that a header changes" 1 "$port" "$senses/anew.c" "$@"
+
+    echo '#define K 1' > "$senses/one.h"
+    printf '%s\n' '#ifndef K' '#define K 2' '#endif' > "$senses/two.h"
+    printf '%s\n' '#if K == 1' 'static double weight(void) { return 3; }' '#else' \
+        'static double weight(void) { return 5; }' '#endif' > "$senses/weight.h"
+    printf '%s\n' '#include "one.h"' 'double two(double x);' 'double three(double x);' \
+        'double f(double x) { return K * x + two(x) + three(x); }' > "$senses/one.c"
+    printf '%s\n' '#include "two.h"' 'double two(double x);' \
+        'double two(double x) { return K * x; }' > "$senses/two.c"
+    printf '%s\n' '#include "one.h"' '#include "weight.h"' 'double three(double x);' \
+        'double three(double x) { return weight() * x; }' > "$senses/three.c"
+    works "a macro that ends before a header" 1 "$port" "$senses/one.c" \
+        "$senses/two.c" "$senses/three.c" "$@"
+    works "that header is named" 0 grep -q 'weight.h:.* say something else' \
+        "$out/said_before"
+
+    printf '%s\n' 'enum { ORDER = RANK };' 'static const double of[2] = { ORDER, 1 };' \
+        'static double scale(double x) { return of[0] * x; }' > "$senses/order.h"
+    printf '%s\n' '#define RANK 2' '#include "order.h"' 'double other(double x);' \
+        'double f(double x) { return scale(x) + other(x); }' > "$senses/order.c"
+    printf '%s\n' '#define RANK 5' '#include "order.h"' 'double other(double x);' \
+        'double other(double x) { return scale(x) * x; }' > "$senses/other.c"
+    works "data of an enumerator of two values" 1 "$port" "$senses/order.c" \
+        "$senses/other.c" "$@"
+    works "it is told where" 0 grep -q 'ORDER is something else in' "$out/said_before"
+    sed -i 's/RANK 5/RANK 2/' "$senses/other.c"
+    works "of one value" 0 "$port" "$senses/order.c" "$senses/other.c" "$@"
+    rm "$out/none.h"
+}
+
 # Several files: folder several/.
 several() {
     set -- "$port" --function energy --with 'x:2*n' --with v:n
@@ -836,6 +897,7 @@ several() {
     set_apart
     settings
     included_twice
+    meanings
     twice
     mkdir -p "$out/build"
     printf '[{"directory":".","file":"%s/orbit.c","arguments":["cc","-c","x"]},
