@@ -117,7 +117,7 @@ static bool is_always_asked(const node *n, const question *q)
     for (const node *p = n->parent; p->kind != CompoundStmt && p->kind != IfStmt
              && p->kind != VarDecl && p->kind != FunctionDecl; n = p, p = p->parent)
         if ((((p->kind == BinaryOperator && one_of(p->opcode, "&& ||"))
-              || p->kind == ConditionalOperator)
+              || p->kind == ConditionalOperator || p->kind == BinaryConditionalOperator)
              && n != p->kid[0] && asks_about_both(p->kid[0], q))
             || is_end_of_steps(n, q))
             return false;

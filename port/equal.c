@@ -316,7 +316,8 @@ bool is_truth(const node *n)
     return (p->kind == UnaryOperator && is(p->opcode, "!"))
         || (p->kind == BinaryOperator && one_of(p->opcode, "&& ||"))
         || is(p->cast, "FloatingToBoolean") || is_condition(n)
-        || (p->kind == ConditionalOperator && n == condition_of(p));
+        || ((p->kind == ConditionalOperator || p->kind == BinaryConditionalOperator)
+            && n == condition_of(p));
 }
 
 /* --- parts of a function -------------------------------------------------- */

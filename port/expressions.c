@@ -110,13 +110,33 @@ static void ask_tie(buffer *b, const node *asks, node *n, node *with, bool apart
     put(b, ")");
 }
 
+// The same; but of |d| == 0 and d*d == 0 it looks at d: the derivative of the whole says
+// nothing there. Of d*d, or what is rounded to float, the whole answers: it may be 0
+// where d is not.
+static void ask_part(buffer *b, const node *asks, node *n, node *with, bool apart)
+{
+    node *const base = base_node(n);
+    const bool zero = asks->asks_tie == OF_CONSTANT && (with == NULL || is_zero(with));
+    node *part = zero ? unsigned_part(base) : NULL;
+    const bool answers = base->kind == CallExpr && base->ty->single == n->ty->single;
+    if (part == NULL || answers || !is_pure(part)) {
+        ask_tie(b, asks, part && answers ? part : n, with, apart);
+        return;
+    }
+    put(b, "(");
+    ask_tie(b, asks, part, with, apart);
+    put(b, " || ad_eq(");
+    write_operand(b, n, apart);
+    put(b, ", 0))");
+}
+
 // A number, where its truth is asked for; or whether it is 0.
 static void write_whether(buffer *b, node *n, bool is_zero, bool apart)
 {
     const node *asks = base_node(n);
     if (number_of(n) && asks->asks_tie) {
         put(b, is_zero ? "" : "!");
-        ask_tie(b, asks, n, NULL, apart);
+        ask_part(b, asks, n, NULL, apart);
     } else {
         put(b, is_zero ? "ad_eq(" : "ad_ne(");
         write_operand(b, n, apart);
@@ -199,16 +219,14 @@ static form rounded(buffer *b, const node *n, size_t from)
     return F_NUMBER;
 }
 
-// `n == m`, or an order, where the run sees more. Of |d| == 0 it looks at d.
+// `n == m`, or an order, where the run sees more.
 static void write_asking(buffer *b, const char *name, node *n, bool apart)
 {
     const bool turn = n->asks_tie == OF_CONSTANT && !varies(n->kid[0]);
     node *of = n->kid[turn], *with = n->kid[!turn];
     if (one_of(n->opcode, "== !=")) {
-        node *part = n->asks_tie == OF_CONSTANT && is_zero(with)
-            ? unsigned_part(base_node(of)) : NULL;
         put(b, is(n->opcode, "!=") ? "!" : "");
-        ask_tie(b, n, part ? part : of, with, apart);
+        ask_part(b, n, of, with, apart);
         return;
     }
     putf(b, "%s(apart_or_fail%s(", name, opt.suffix);

@@ -148,6 +148,20 @@ bool has_effect(const node *n)
     return false;
 }
 
+// It may be computed once more: it does nothing else.
+bool is_pure(const node *n)
+{
+    const function *f = n->kind == CallExpr ? function_called(n) : NULL;
+    const library_kind what = f != NULL ? call_library(n).kind : L_NONE;
+    if (is_store(n) || (n->kind == CallExpr && what != L_OPERATION
+                        && (f == NULL || f->body == NULL || has_effect(f->body))))
+        return false;
+    for (int i = 0; i < n->kids; i++)
+        if (!is_pure(n->kid[i]))
+            return false;
+    return true;
+}
+
 const char *operator_of(text o)
 {
     static const char *const table[][2] = {

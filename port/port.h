@@ -692,6 +692,7 @@ const nodes *stores_in(const node *body, const node *variable);
 // What a local variable gets: its initialiser, and then what is stored; or NULL.
 node *given(const node *body, const node *variable, size_t i);
 bool has_effect(const node *n);         // in it is a store, or a call
+bool is_pure(const node *n);            // it may be computed once more
 const char *operator_of(text o);        // NULL: no operator of numbers
 const char *change_name(const char *op);
 const char *compound_name(text o);

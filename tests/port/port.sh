@@ -740,7 +740,7 @@ copies() {
     works "copies, without a tape" 1 "$@" --number ad_fwd -o "$out/none.h"
     # shellcheck disable=SC2046  # a list
     works "seen in the run" 0 "$port" seen_equal.c --with x:2 -o "$out/seen_equal_ad.h" \
-        $(sed -n 's|^double \(seen_[a-z]*\)(const.*|--function \1|p' "$here/seen_equal.c")
+        $(sed -n 's|^double \(seen_[a-z_]*\)(const.*|--function \1|p' "$here/seen_equal.c")
     works "seen_run.c" 0 "$cc" -std=c11 -Wall -Wextra -O0 -I"$root" -I"$out" seen_run.c \
         -o "$out/seen_run" -lm
     works "the tape fails" 0 "$out/seen_run"

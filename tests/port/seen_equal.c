@@ -198,6 +198,43 @@ double seen_size(const double *x)
     return mean(x[0], x[1]);
 }
 
+double seen_square(const double *x)
+{
+    const double l = log(x[0] / x[1]);
+    return l * l ? (x[0] - x[1]) / l : x[0];
+}
+
+double seen_product(const double *x)
+{
+    const double l = log(x[0] / x[1]);
+    if (difference(l, 0) * difference(l, 0) == 0)
+        return x[0];
+    return (x[0] - x[1]) / l;
+}
+
+double seen_first_or(const double *x)
+{
+    const double l = log(x[0] / x[1]), q = l ?: 3;
+    return q == 3 ? x[0] : (x[0] - x[1]) / l;
+}
+
+// Their squares, and floats that are made of them, are 0 nearby, too.
+double seen_little(const double *x)
+{
+    const double s = 1e-170 * (x[0] + x[1]), half = 1e-60 * (x[0] + 2 * x[1]);
+    if (half * half == 0 || s * s != 0)
+        return x[0];
+    return (float)fabs(half) == 0 ? x[1] : x[0];
+}
+
+static double step_up(double *s) { return *s += 0.25; }
+
+double seen_effect(const double *x)
+{
+    double s = x[0] * x[1];
+    return step_up(&s) * step_up(&s) == 0 ? x[0] : s;
+}
+
 // No derivative is lost, or only with respect to one input, as everywhere.
 double seen_one(const double *x)
 {
