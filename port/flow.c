@@ -703,7 +703,6 @@ static void see_enumerators(node *d)
                 see(d->kid[i]->kid[k]);
 }
 
-// Declarators of a `for` share one declaration: all are recorded, or none.
 static void see_attributes(const node *d)
 {
     for (int i = 0; i < d->kids; i++)
@@ -712,6 +711,7 @@ static void see_attributes(const node *d)
                    "an attribute by which a function is called at the end of the block");
 }
 
+// Declarators of a `for` share one declaration: all are recorded, or none.
 static void see_declarations(node *n)
 {
     ty *first = NULL;
