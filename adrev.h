@@ -14338,7 +14338,8 @@ static int adx_tie_with_constant(const ad_tape *t, ad_rev x)
     static ADX_THREAD adx_tie_answer known[ANSWERS];
     adx_tie_answer *k = &known[x.seq % ANSWERS];
     if (k->job != x.job || k->seq != x.seq)
-        *k = (adx_tie_answer){ x.job, x.seq, adx_tie_ask(t, x, (ad_rev){ 0 }) };
+        *k = (adx_tie_answer){ x.job, x.seq,
+                               adx_tie_ask(t, x, (ad_rev){ 0 }) };
     return k->inputs;
 }
 #else
