@@ -139,8 +139,8 @@ static int adx_tie_ask(const ad_tape *t, ad_rev x, ad_rev y)
 }
 
 // What a number that is compared with a constant depends on does not change. It
-// may be asked in each turn of a loop: `if (h[j] == 0) continue;` of 200 numbers,
-// in 200 loops, took 1.5 s without this, and takes 1 ms with it.
+// may be asked in each turn of a loop: `if (h[j] == 0) continue;` of 200
+// numbers, in 200 loops, took 1.5 s without this, and takes 1 ms with it.
 #if !ADREV_FIXED
 typedef struct adx_tie_answer {
     uint32_t job;
