@@ -845,6 +845,11 @@ meanings() {
     printf '%s\n' '#define RANK 1' '#include "anew.h"' \
         'double f(double x) { return ranked(x) * x; }' > "$senses/anew.c"
     works "a setting that a header changes" 1 "$port" "$senses/anew.c" "$@"
+    printf '%s\n' 'static double ranked(double x) { return RANK * x; }' \
+        > "$senses/anew.h"
+    sed -i 's/#define RANK 1//; 2a #undef RANK\n#define RANK 5' "$senses/anew.c"
+    works "one of the command line that the source changes" 1 "$port" \
+        "$senses/anew.c" "$@" -- -DRANK=3
 
     echo '#define K 1' > "$senses/one.h"
     printf '%s\n' '#ifndef K' '#define K 2' '#endif' > "$senses/two.h"
