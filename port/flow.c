@@ -237,6 +237,15 @@ static ty *pointer_to(ty *t)
     return p;
 }
 
+// A function of which only the type is known computes its number of all that it gets.
+static void flows_through(ty *f)
+{
+    for (int i = 0; i < f->pars; i++)
+        flows(f->par[i], f->to);
+    if (f->to->kind == T_NUM && num_root(f->to->num)->mixes == ALONE)
+        num_root(f->to->num)->mixes = WITH_OTHERS;
+}
+
 static void see_address(function *f, node *n)
 {
     const library l = library_named(f->name);
@@ -246,8 +255,7 @@ static void see_address(function *f, node *n)
     if (f->body != NULL)
         return;
     if (l.kind == L_OPERATION)
-        for (int i = 0; i < f->type->pars; i++)
-            flows(f->type->par[i], f->type->to);
+        flows_through(f->type);
     else if (l.kind != L_FREE)
         put_off(BYTES, n, f->type, "a function that is not seen gets recorded "
                 "numbers", "write a stub for it: --stubs FILE");

@@ -212,6 +212,12 @@ double seen_product(const double *x)
     return (x[0] - x[1]) / l;
 }
 
+double seen_operation(const double *x)
+{
+    double (*const angle)(double, double) = atan2;
+    return angle(x[0], x[1]) == atan2(1, 1) ? x[0] : mean(x[0], x[1]);
+}
+
 double seen_first_or(const double *x)
 {
     const double l = log(x[0] / x[1]), q = l ?: 3;

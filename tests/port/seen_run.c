@@ -26,8 +26,9 @@ static const pair all[] = {
     OF(seen_picked), OF(seen_direct), OF(seen_elements), OF(seen_function),
     OF(seen_logarithm), OF(seen_shifted), OF(seen_given), OF(seen_member),
     OF(seen_vector), OF(seen_size), OF(seen_square), OF(seen_product),
-    OF(seen_first_or), NOT(seen_little), NOT(seen_effect), NOT(seen_one), NOT(seen_root),
-    NOT(seen_search), NOT(seen_recursion), NOT(seen_jump), NOT(seen_pointer)
+    OF(seen_operation), OF(seen_first_or), NOT(seen_little), NOT(seen_effect),
+    NOT(seen_one), NOT(seen_root), NOT(seen_search), NOT(seen_recursion),
+    NOT(seen_jump), NOT(seen_pointer)
 };
 
 static int wrong;
