@@ -156,10 +156,11 @@ static bool is_own(text t, text word)
     return false;
 }
 
-static bool is_gone(text word, int unit)
+// Left out of what is written, which has in its place what it stands for.
+static bool is_gone(const sense *s, int unit)
 {
-    const macro *m = macro_named(word, unit);
-    while (m != NULL && !m->gone)
+    const macro *m = s->macro == NULL ? macro_named(s->word, unit) : NULL;
+    while (m != NULL && !m->gone && !names_gone(m->body, unit))
         m = m->before;
     return m != NULL;
 }
@@ -190,7 +191,7 @@ static void compare(passage *p, const table *now)
         const sense *s = &p->word[i];
         const macro *m = defined_as(now, s->word);
         if (same_macro(m, s->macro) || (m == NULL && is_ours(p, s))
-            || is_gone(s->word, p->of->unit) || is_own(p->text, s->word))
+            || is_gone(s, p->of->unit) || is_own(p->text, s->word))
             continue;
         p->told = true;
         refuse(p->of, "write it without the macro, give each file its own header, "
