@@ -35,6 +35,7 @@
  *   words        the words of a declaration that say the type
  *   operators    names of operators
  *   kept         macros that stay
+ *   initialisers writes initialisers
  *   expressions  writes expressions
  *   statements   writes statements and declarations
  *   signatures   the heads of functions that are written
