@@ -247,6 +247,14 @@ static void put_ungiven(buffer *b)
                 putf(b, "#undef %.*s\n", (int)m->name.n, m->name.at);
 }
 
+// Comments in a definition may go on in other lines.
+static size_t directive_end(text t, size_t i)
+{
+    const size_t name = behind_directive(t, i, "define");
+    const macro m = name ? macro_read(t, name) : (macro){ .body = { NULL, 0 } };
+    return name ? (size_t)(m.body.at + m.body.n - t.at) : line_end(t, i);
+}
+
 // The directives of what is written, and marks where its texts begin.
 static text skeleton(text written)
 {
@@ -261,7 +269,7 @@ static text skeleton(text written)
         for (; i < from && i < written.n; i++)
             first |= written.at[i] == '\n';
         end = from < written.n && written.at[from] == '#' && first
-            ? line_end(written, from) : skip_token(written, from);
+            ? directive_end(written, from) : skip_token(written, from);
         const text l = { written.at + from, end - from };
         if (first && l.n && l.at[0] == '#' && !(is(l, "#include \"adrev.h\"")
                                                 && !adrev_included())) {
