@@ -2424,12 +2424,11 @@ ADX_TRY ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
 //                depends on an array statement or an external statement, on
 //                too much, or on anything at all of a tape on which tasks were
 //                forked
-//   cost         of a copy a comparison, and mostly of a number and a constant
-//                that have been asked about lately; else a reverse sweep from
-//                the end of the tape back to the last statement that the
-//                difference depends on, or to its inputs, of 1 000 000 entries
-//                at most: beyond, 2
-//   memory       1 KiB of the stack, and 12 KiB of each thread
+//   cost         of a copy a comparison; else a reverse sweep from the end of
+//                the tape back to the last statement that the difference
+//                depends on, or to its inputs, of 1 000 000 entries at most:
+//                beyond, 2
+//   memory       none but 1 KiB of the stack
 //   see          docs/porting-tool.md, tests/check/tie.c
 ADX_API int ad_tie(ad_rev x, ad_rev y);
 
@@ -14322,33 +14321,6 @@ static int adx_tie_ask(const ad_tape *t, ad_rev x, ad_rev y)
     return tie.inputs < ADX_TIE_MANY ? tie.inputs : ADX_TIE_MANY;
 }
 
-// What a number that is compared with a constant depends on does not change. It
-// may be asked in each turn of a loop: `if (h[j] == 0) continue;` of 200
-// numbers, in 200 loops, took 1.5 s without this, and takes 1 ms with it.
-#if !ADREV_FIXED
-typedef struct adx_tie_answer {
-    uint32_t job;
-    uint32_t seq;
-    int inputs;
-} adx_tie_answer;
-
-static int adx_tie_with_constant(const ad_tape *t, ad_rev x)
-{
-    enum { ANSWERS = 1024 };
-    static ADX_THREAD adx_tie_answer known[ANSWERS];
-    adx_tie_answer *k = &known[x.seq % ANSWERS];
-    if (k->job != x.job || k->seq != x.seq)
-        *k = (adx_tie_answer){ x.job, x.seq,
-                               adx_tie_ask(t, x, (ad_rev){ 0 }) };
-    return k->inputs;
-}
-#else
-static int adx_tie_with_constant(const ad_tape *t, ad_rev x)
-{
-    return adx_tie_ask(t, x, (ad_rev){ 0 });
-}
-#endif
-
 ADX_API int ad_tie(ad_rev x, ad_rev y)
 {
     const ad_tape *t = adx_now.tape;
@@ -14358,8 +14330,7 @@ ADX_API int ad_tie(ad_rev x, ad_rev y)
         || (x.job != 0 && !adx_member(t, x))
         || (y.job != 0 && !adx_member(t, y)))
         return ADX_TIE_MANY;
-    return y.job == 0 ? adx_tie_with_constant(t, x)
-         : x.job == 0 ? adx_tie_with_constant(t, y) : adx_tie_ask(t, x, y);
+    return adx_tie_ask(t, x, y);
 }
 
 #undef ADX_TIE_STEPS

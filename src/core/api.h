@@ -811,12 +811,11 @@ ADX_TRY ad_status ad_explain(ad_tape *t, ad_rev y, ad_rev x, size_t room,
 //                depends on an array statement or an external statement, on
 //                too much, or on anything at all of a tape on which tasks were
 //                forked
-//   cost         of a copy a comparison, and mostly of a number and a constant
-//                that have been asked about lately; else a reverse sweep from
-//                the end of the tape back to the last statement that the
-//                difference depends on, or to its inputs, of 1 000 000 entries
-//                at most: beyond, 2
-//   memory       1 KiB of the stack, and 12 KiB of each thread
+//   cost         of a copy a comparison; else a reverse sweep from the end of
+//                the tape back to the last statement that the difference
+//                depends on, or to its inputs, of 1 000 000 entries at most:
+//                beyond, 2
+//   memory       none but 1 KiB of the stack
 //   see          docs/porting-tool.md, tests/check/tie.c
 ADX_API int ad_tie(ad_rev x, ad_rev y);
 
