@@ -14306,9 +14306,16 @@ static void adx_tie_walk(const ad_tape *t, adx_tie *tie, bool lone)
     }
 }
 
-static int adx_tie_ask(const ad_tape *t, ad_rev x, ad_rev y)
+ADX_API int ad_tie(ad_rev x, ad_rev y)
 {
+    const ad_tape *t = adx_now.tape;
     adx_tie tie = { .n = 0 };
+    if (x.job == y.job && (x.job == 0 || x.seq == y.seq))
+        return 0;
+    if (t == NULL || t->status != ADREV_OK
+        || (x.job != 0 && !adx_member(t, x))
+        || (y.job != 0 && !adx_member(t, y)))
+        return ADX_TIE_MANY;
     bool lone = adx_annex_of(t) == NULL;
 #if !ADREV_FIXED
     lone = lone && t->hooks.foreign == NULL && !adx_is_unswept(t);
@@ -14319,18 +14326,6 @@ static int adx_tie_ask(const ad_tape *t, ad_rev x, ad_rev y)
     for (; tie.n > 0 && tie.inputs < ADX_TIE_MANY; adx_tie_trim(&tie))
         adx_tie_input(&tie, lone);
     return tie.inputs < ADX_TIE_MANY ? tie.inputs : ADX_TIE_MANY;
-}
-
-ADX_API int ad_tie(ad_rev x, ad_rev y)
-{
-    const ad_tape *t = adx_now.tape;
-    if (x.job == y.job && (x.job == 0 || x.seq == y.seq))
-        return 0;
-    if (t == NULL || t->status != ADREV_OK
-        || (x.job != 0 && !adx_member(t, x))
-        || (y.job != 0 && !adx_member(t, y)))
-        return ADX_TIE_MANY;
-    return adx_tie_ask(t, x, y);
 }
 
 #undef ADX_TIE_STEPS

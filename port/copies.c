@@ -158,16 +158,6 @@ bool run_sees(node *n, const question *q)
 
 /* --- numbers that are compared with a constant ----------------------------- */
 
-static bool reads(const node *n, const node *x)
-{
-    if (n->kind == x->kind && same_code(n, x))
-        return true;
-    for (int i = 0; i < n->kids; i++)
-        if (reads(n->kid[i], x))
-            return true;
-    return false;
-}
-
 static bool asks_constant(const node *n, question *q)
 {
     q->a = base_node((node *)n);
@@ -180,7 +170,7 @@ static bool asks_constant(const node *n, question *q)
     } else if (!is_number(n) || !is_truth(n))
         return false;
     return varies(q->a) && !varies(q->b) && active(q->a->ty) && !is_of_one(q->a->ty)
-        && !reads(q->b, q->a) && !is_iterated(q->a);
+        && !reads_it(q->b, q->a) && !is_iterated(q->a);
 }
 
 static void look_at(node *n, const function *f)

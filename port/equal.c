@@ -327,12 +327,12 @@ static bool is_one(node *n, const node *at)
     return same_code(base_node(n), at);
 }
 
-static bool reads(const node *n, const node *at)
+bool reads_it(const node *n, const node *at)
 {
     if (n->kind == at->kind && same_code(n, at))
         return true;
     for (int i = 0; i < n->kids; i++)
-        if (reads(n->kid[i], at))
+        if (reads_it(n->kid[i], at))
             return true;
     return false;
 }
@@ -437,7 +437,7 @@ static source comes_from(node *value, const question *q, bool itself)
 {
     if (is_one(value, q->a) || is_one(value, q->b))
         return itself ? STEP : COPY;
-    return is_step(value) && (itself || reads(value, q->a) || reads(value, q->b))
+    return is_step(value) && (itself || reads_it(value, q->a) || reads_it(value, q->b))
         ? STEP : ELSE;
 }
 

@@ -163,33 +163,36 @@ static bool any_numbers(text name)
     return false;
 }
 
-// When the types are known.
-bool inputs_have_numbers(void)
+// Whether each parameter that --with and --of name is right; what is not is said.
+static bool all_are(bool (*right)(text), void (*say)(const char *, text))
 {
-    bool right = true;
+    bool all = true;
     for (int k = 0; k < opt.withs + opt.ofs; k++) {
         const bool with = k < opt.withs;
         const text name = with ? opt.with[k].name : opt.of[k - opt.withs].name;
-        if (any_numbers(name))
+        if (right(name))
             continue;
-        fprintf(stderr, "adrev-port: %s %.*s: neither double nor float, so it has "
-                "no derivatives\n", with ? "--with" : "--of", (int)name.n, name.at);
-        right = false;
+        say(with ? "--with" : "--of", name);
+        all = false;
     }
-    return right;
+    return all;
+}
+
+static void say_no_number(const char *what, text name)
+{
+    fprintf(stderr, "adrev-port: %s %.*s: neither double nor float, so it has no "
+            "derivatives\n", what, (int)name.n, name.at);
+}
+
+// When the types are known.
+bool inputs_have_numbers(void)
+{
+    return all_are(any_numbers, say_no_number);
 }
 
 bool names_are_right(void)
 {
-    bool right = true;
-    for (int k = 0; k < opt.withs + opt.ofs; k++) {
-        const bool with = k < opt.withs;
-        const text name = with ? opt.with[k].name : opt.of[k - opt.withs].name;
-        if (any_parameter(name))
-            continue;
-        say_parameter(with ? "--with" : "--of", name);
-        right = false;
-    }
+    bool right = all_are(any_parameter, say_parameter);
     for (int k = 0; k < opt.equals; k++) {
         const function *f = functions;
         while (f != NULL && !same(f->name, opt.equal[k]))

@@ -52,11 +52,16 @@ static bool places_equal(const node *a, const node *b)
         && a->begin.expanded.at == b->begin.expanded.at;
 }
 
+bool is_state(const node *n)
+{
+    return n->kind == VarDecl && is(n->storage, "static") && !fixed_type(n);
+}
+
 // Whether data that change are in a function, or what it names is not the same in
 // another unit: each unit has static functions and data of a header of its own.
 static bool is_of_unit(const node *n, const node *in, int unit)
 {
-    bool own = n->kind == VarDecl && is(n->storage, "static") && !fixed_type(n);
+    bool own = is_state(n);
     if (n->kind == DeclRefExpr && !same(n->ref_name, in->name)) {
         const node *d = node_by_id(n->ref);
         const bool outer = d != NULL && d->parent == in->parent;

@@ -701,7 +701,9 @@ void put_break(buffer *b, const node *left, const node *right, bool apart);
 bool touched(node *n);                  // something in it is written otherwise
 bool touched_itself(node *n);           // not only something in it
 bool number_of(const node *n);          // a recorded number
+bool is_state(const node *n);            // static data that may change
 node *number_zero(void);
+bool reads_it(const node *n, const node *at);    // the text of `at` is in n
 const node *constant_variable(const node *n);    // NULL: it is none
 bool is_under(const node *n, const node *root);
 // Where in the body something may be written that has this name in its place.

@@ -130,8 +130,7 @@ static bool has_namesake(int index, int unit)
 
 static bool keeps_state(const node *n)
 {
-    bool keeps = n->kind == VarDecl && is(n->storage, "static")
-        && !fixed_type(n);
+    bool keeps = is_state(n);
     for (int i = 0; i < n->kids && !keeps; i++)
         keeps = keeps_state(n->kid[i]);
     return keeps;
